@@ -195,6 +195,11 @@ impl Projection {
         (self.center + offset).extend(inverse)
     }
 
+    /// Length in the scene that two pixels cover at the distance of a point.
+    pub(crate) fn pixel_extent(self, point: Vec3) -> f32 {
+        2.0 * self.to_camera(point).z / self.scale
+    }
+
     /// Direction of the ray through a location of the picture; its length is 1 along the optical axis.
     pub(crate) fn ray(self, pixel: Vec2) -> Vec3 {
         let at = (pixel - self.center) / self.scale;

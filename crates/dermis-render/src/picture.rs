@@ -132,18 +132,24 @@ impl Sheet {
         self.rects(labels).iter().map(|[_, inner]| [inner.width, inner.height]).collect()
     }
 
-    /// Linear colour of the backdrop; `None` if it is transparent.
-    fn backdrop_color(&self, at: Vec2) -> Option<Vec3> {
+    /// Fills the canvas with the backdrop.
+    fn fill(&self, canvas: &mut Canvas) {
         let (middle, rim) = match self.backdrop {
             Backdrop::Light => (rgb(0xf5f6f8), rgb(0xd3d7de)),
             Backdrop::Dark => (rgb(0x3b4049), rgb(0x1a1c20)),
-            Backdrop::Plain(color) => return Some(Vec3::from(linear_of(color))),
-            Backdrop::Transparent => return None,
+            Backdrop::Plain(color) => (color, color),
+            Backdrop::Transparent => return,
         };
+        let [middle, rim] = [middle, rim].map(|color| Vec3::from(linear_of(color)));
         let size = Vec2::new(self.width as f32, self.height as f32);
-        let from_center = (at / size - Vec2::new(0.5, 0.46)) * Vec2::new(1.25, 1.35);
-        let part = smooth(from_center.length() * 1.05);
-        Some(Vec3::from(linear_of(middle)).lerp(Vec3::from(linear_of(rim)), part))
+        canvas.pixels.par_chunks_mut(self.width).enumerate().for_each(|(y, row)| {
+            for (x, pixel) in row.iter_mut().enumerate() {
+                let at = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
+                let from_center = (at / size - Vec2::new(0.5, 0.46)) * Vec2::new(1.25, 1.35);
+                let color = middle.lerp(rim, smooth(from_center.length() * 1.05));
+                *pixel = [color.x, color.y, color.z, 1.0];
+            }
+        });
     }
 }
 
@@ -156,13 +162,7 @@ pub fn draw(sheet: &Sheet, panels: &[Panel], progress: &dyn Progress) -> Result<
     let labels: Vec<&str> = panels.iter().map(|panel| panel.label.as_str()).collect();
     let rects = sheet.rects(&labels);
     let mut canvas = Canvas::new(sheet.width, sheet.height);
-    for y in 0..sheet.height {
-        for x in 0..sheet.width {
-            if let Some(color) = sheet.backdrop_color(Vec2::new(x as f32 + 0.5, y as f32 + 0.5)) {
-                canvas.pixels[y * sheet.width + x] = [color.x, color.y, color.z, 1.0];
-            }
-        }
-    }
+    sheet.fill(&mut canvas);
     let style = sheet.text(panels.len());
     for (at, (panel, [rect, inner])) in panels.iter().zip(&rects).enumerate() {
         if progress.report("drawing", at, panels.len()).is_break() {
@@ -200,6 +200,8 @@ struct Seen<'a> {
     fragment: Fragment<'a>,
     pixel: usize,
     samples: u32,
+    /// Number of the location of the same pixel whose light is also that of this one.
+    lit_like: usize,
 }
 
 impl<'a> Drawing<'a> {
@@ -251,8 +253,15 @@ impl<'a> Drawing<'a> {
         let seen = self.seen(&self.geometry, &drawn);
         let light = match self.panel.shading {
             Shading::Lit => {
-                let receivers: Vec<_> = seen.iter().map(|seen| seen.fragment.receiver()).collect();
-                self.studio.receive(&receivers)
+                let own = seen.iter().enumerate().filter(|(at, seen)| seen.lit_like == *at);
+                let receivers: Vec<_> = own.map(|(_, seen)| seen.fragment.receiver()).collect();
+                let mut own = self.studio.receive(&receivers).into_iter();
+                let mut light: Vec<Received> = Vec::with_capacity(seen.len());
+                for (at, seen) in seen.iter().enumerate() {
+                    let received = if seen.lit_like == at { own.next() } else { light.get(seen.lit_like).copied() };
+                    light.push(received.unwrap_or_default());
+                }
+                light
             }
             Shading::Normals => vec![Received::default(); seen.len()],
         };
@@ -301,9 +310,9 @@ impl<'a> Drawing<'a> {
 
     /// Visible locations: one for each triangle of each pixel, at the mean of its samples.
     fn seen<'g>(&self, geometry: &Geometry<'g>, drawn: &crate::raster::Tile) -> Vec<Seen<'g>> {
-        let mut all = Vec::new();
+        let mut all: Vec<Seen<'g>> = Vec::new();
         for (pixel, ids) in drawn.ids.iter().enumerate() {
-            let mut done = 0u32;
+            let (mut done, first_of_pixel) = (0u32, all.len());
             for (first, &id) in ids.iter().enumerate() {
                 if id == NOTHING || done >> first & 1 == 1 {
                     continue;
@@ -315,8 +324,10 @@ impl<'a> Drawing<'a> {
                     sum += Vec2::from(OFFSETS[sample]);
                 }
                 let at = center_of(drawn.rect, pixel) + sum / samples as f32;
-                if let Some(fragment) = fragment(geometry, id, &self.projection, at) {
-                    all.push(Seen { fragment, pixel, samples });
+                if let Some(fragment) = fragment(geometry, id, &self.projection, at, self.wire.is_some()) {
+                    let mut same = (first_of_pixel..all.len()).filter(|&at| all[at].lit_like == at);
+                    let lit_like = same.find(|&at| fragment.is_lit_like(&all[at].fragment, &self.projection));
+                    all.push(Seen { fragment, pixel, samples, lit_like: lit_like.unwrap_or(all.len()) });
                 }
             }
         }

@@ -218,13 +218,19 @@ impl Tile {
                 let pixel = row * self.rect.width + column;
                 let (ids, depths) = (&mut self.ids[pixel], &mut self.depths[pixel]);
                 let center = depth.value(x, y);
+                // Without branches, so that the compiler vectorizes it.
+                let mut inside = [true; SAMPLES];
+                for edge in (0..3).filter(|&edge| at[edge] < reach[edge]) {
+                    for (inside, offset) in inside.iter_mut().zip(&edge_offsets[edge]) {
+                        *inside &= at[edge] + offset >= least[edge];
+                    }
+                }
+                if mask != u32::MAX {
+                    inside.iter_mut().enumerate().for_each(|(sample, inside)| *inside &= mask >> sample & 1 == 1);
+                }
                 for sample in 0..SAMPLES {
-                    let inside = (at[0] + edge_offsets[0][sample] >= least[0])
-                        & (at[1] + edge_offsets[1][sample] >= least[1])
-                        & (at[2] + edge_offsets[2][sample] >= least[2])
-                        & (mask >> sample & 1 == 1);
                     let z = center + depth_offsets[sample];
-                    let is_nearer = inside & (z > depths[sample]);
+                    let is_nearer = inside[sample] & (z > depths[sample]);
                     depths[sample] = if is_nearer { z } else { depths[sample] };
                     ids[sample] = if is_nearer { triangle.id } else { ids[sample] };
                 }

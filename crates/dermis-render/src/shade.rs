@@ -14,6 +14,9 @@ use crate::surface::{Geometry, Opacity, Paint, Place, mixed};
 
 /// Fraction of the blocked light that arrives after a reflection at a white surface.
 const INTERREFLECTION: f32 = 0.35;
+/// Cosines of the angles between normals of locations that receive the same light.
+const SAME_NORMAL: f32 = 0.995;
+const SAME_FACING: f32 = 0.9;
 /// Reflectance of plastics and skin at normal incidence.
 const DIELECTRIC: f32 = 0.04;
 
@@ -50,27 +53,32 @@ pub(crate) struct Fragment<'a> {
     facing: Vec3,
     /// Location for shadows.
     lifted: Vec3,
-    /// Change of the barycentric coordinates to the next column and the next row.
+    /// Change of the barycentric coordinates to the next column and the next row; zero without textures and lines.
     changes: [Vec3; 2],
 }
 
-/// The triangle of a geometry at a location of the picture; `None` if it is seen exactly from its side.
+/// The triangle of a geometry at a location of the picture; `None` if it is seen exactly from its side. `has_lines` is true
+/// if edges are drawn.
 pub(crate) fn fragment<'a>(
     geometry: &Geometry<'a>,
     triangle: u32,
     projection: &Projection,
     pixel: Vec2,
+    has_lines: bool,
 ) -> Option<Fragment<'a>> {
     let corners = geometry.corners(triangle);
     let eye = projection.camera.position;
     let across = (corners[1] - corners[0]).cross(corners[2] - corners[0]);
     let at = |pixel: Vec2| weights_at(corners, across, eye, projection.ray(pixel));
     let weights = at(pixel)?;
-    let changes = [Vec2::X, Vec2::Y].map(|step| at(pixel + step).map_or(Vec3::ZERO, |next| next - weights));
+    let place = geometry.place(triangle);
+    let needs_changes = has_lines || place.paint().is_some_and(|paint| paint.texture.is_some());
+    let steps = [Vec2::X, Vec2::Y];
+    let change = |step: Vec2| at(pixel + step).map_or(Vec3::ZERO, |next| next - weights);
+    let changes = if needs_changes { steps.map(change) } else { [Vec3::ZERO; 2] };
     // The mean of several samples of a pixel can lie outside the triangle.
     let weights = weights.max(Vec3::ZERO);
     let weights = weights / weights.element_sum();
-    let place = geometry.place(triangle);
     let position = mixed(corners, weights);
     let side = if across.dot(eye - position) < 0.0 { -1.0 } else { 1.0 };
     let facing = across.normalize_or(Vec3::Y) * side;
@@ -103,6 +111,13 @@ impl Fragment<'_> {
         Receiver { position: self.lifted, normal: self.normal, facing: self.facing }
     }
 
+    /// Returns whether both locations are on the same part of a surface, so that they receive the same light.
+    pub(crate) fn is_lit_like(&self, other: &Self, projection: &Projection) -> bool {
+        let near = projection.pixel_extent(self.position);
+        let is_near = self.position.distance_squared(other.position) <= near * near;
+        is_near && self.normal.dot(other.normal) > SAME_NORMAL && self.facing.dot(other.facing) > SAME_FACING
+    }
+
     /// Linear colour and opacity of the paint.
     fn base(&self, paint: &Paint) -> [f32; 4] {
         base_color(self.place, paint, self.weights, self.changes)
@@ -125,10 +140,10 @@ impl Fragment<'_> {
         }
         let to_eye = (camera.position - self.position).normalize_or(camera.back);
         let matte = base * (1.0 - paint.metallic);
-        let diffuse = matte * (light.key + light.room + light.blocked * base * INTERREFLECTION);
+        let diffuse = matte * (light.key + light.room + base * (light.blocked * INTERREFLECTION));
         let shine = Vec3::splat(DIELECTRIC).lerp(base, paint.metallic);
-        let arriving = light.room + light.blocked;
-        let open = (light.room.element_sum() / arriving.element_sum().max(1e-6)).clamp(0.0, 1.0);
+        let room = light.room.element_sum() / 3.0;
+        let open = room / (room + light.blocked).max(1e-6);
         let specular = self.reflection(studio, light, to_eye, shine, paint.roughness.clamp(0.06, 1.0), open);
         let color = diffuse + specular + Vec3::from(paint.emissive);
         Vec3::from(tone_map(color.into()))
@@ -209,7 +224,7 @@ pub(crate) fn coverage(geometry: &Geometry<'_>, triangle: u32, projection: &Proj
     let place = geometry.place(triangle);
     let Some(paint) = place.paint().filter(|paint| paint.opacity != Opacity::Opaque) else { return u32::MAX };
     let middle = Vec2::new(pixel[0] as f32 + 0.5, pixel[1] as f32 + 0.5);
-    let Some(fragment) = fragment(geometry, triangle, projection, middle) else { return 0 };
+    let Some(fragment) = fragment(geometry, triangle, projection, middle, false) else { return 0 };
     let opacity = fragment.base(paint)[3];
     match paint.opacity {
         Opacity::Mask(least) => {
