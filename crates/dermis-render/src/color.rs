@@ -59,7 +59,7 @@ fn oklab([lightness, a, b]: [f32; 3]) -> [f32; 3] {
 /// Light at which the shoulder of the tone curve begins.
 const SHOULDER: f32 = 0.72;
 /// Desaturation of highlights beyond the shoulder.
-const DESATURATION: f32 = 0.12;
+const DESATURATION: f32 = 0.10;
 
 /// Display light of scene light: linear up to a shoulder that approaches white, with the same hue. Highlights lose
 /// saturation as on film. Base colours are kept, so that a colour map is readable on a lit surface.

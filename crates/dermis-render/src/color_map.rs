@@ -13,7 +13,7 @@ pub enum ColorMap {
 }
 
 /// Lightness of the lightest and the darkest colour.
-const LIGHTNESS: [f32; 2] = [0.93, 0.33];
+const LIGHTNESS: [f32; 2] = [0.90, 0.33];
 /// Darkest lightness of the diverging map, which has two ends.
 const DIVERGING_DARKEST: f32 = 0.42;
 
@@ -55,7 +55,7 @@ mod tests {
         let at = |step: usize| lightness(ColorMap::Sequential.color(step as f32 / 20.0));
         for step in 0..20 {
             let fall = at(step) - at(step + 1);
-            assert!((fall - 0.03).abs() < 2e-3, "{fall} at {step}");
+            assert!((fall - 0.0285).abs() < 2e-3, "{fall} at {step}");
         }
     }
 

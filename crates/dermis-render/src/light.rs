@@ -14,24 +14,24 @@ use crate::depth_map::DepthMap;
 /// Lights of the room.
 const ROOM_LIGHTS: usize = 112;
 /// Lights of the key light.
-const KEY_LIGHTS: usize = 14;
+const KEY_LIGHTS: usize = 24;
 /// Texels per side of the depth maps.
 const ROOM_MAP: usize = 256;
-const KEY_MAP: usize = 768;
+const KEY_MAP: usize = 640;
 /// Half of the angle of the cone of the key light.
-const KEY_RADIUS_DEGREES: f32 = 7.0;
+const KEY_RADIUS_DEGREES: f32 = 6.0;
 /// Direction of the key light: right, up and towards the viewer.
-const KEY: Vec3 = Vec3::new(-0.56, 1.1, 0.66);
+const KEY: Vec3 = Vec3::new(-0.48, 1.1, 0.74);
 /// Light of the key light on a surface that faces it.
-const KEY_LIGHT: Vec3 = Vec3::new(1.06, 1.01, 0.93);
+const KEY_LIGHT: Vec3 = Vec3::new(0.86, 0.825, 0.765);
 /// Direction of the rim light, which separates the shape from the backdrop.
 const RIM: Vec3 = Vec3::new(0.85, 0.55, -0.75);
 /// Radiance of the parts of the room.
-const ZENITH: Vec3 = Vec3::new(0.47, 0.51, 0.57);
-const HORIZON: Vec3 = Vec3::new(0.34, 0.36, 0.40);
-const GROUND: Vec3 = Vec3::new(0.27, 0.255, 0.24);
-const RIM_LIGHT: Vec3 = Vec3::new(1.6, 1.65, 1.75);
-const FILL_LIGHT: Vec3 = Vec3::new(0.34, 0.36, 0.40);
+const ZENITH: Vec3 = Vec3::new(0.40, 0.43, 0.48);
+const HORIZON: Vec3 = Vec3::new(0.28, 0.30, 0.335);
+const GROUND: Vec3 = Vec3::new(0.225, 0.215, 0.20);
+const RIM_LIGHT: Vec3 = Vec3::new(1.5, 1.55, 1.65);
+const FILL_LIGHT: Vec3 = Vec3::new(0.28, 0.30, 0.33);
 /// Length by which points are moved off the surface before a lookup, in texels.
 const BIAS: f32 = 1.6;
 /// Points per block.

@@ -99,7 +99,7 @@ impl Quantity {
             Heat::Error => "error, % of the diagonal".to_owned(),
             Heat::Volume => "change of volume, %".to_owned(),
             Heat::Layers => "displacement by the layers, % of the diagonal".to_owned(),
-            Heat::Weight(joint) => format!("weight of {joint}"),
+            Heat::Weight(_) => "weight".to_owned(),
             Heat::Attribute(name) => name.clone(),
         }
     }

@@ -220,7 +220,7 @@ fn prepare(
     let mut shown: Option<&Heat> = None;
     for panel in panels {
         let Look::Heat(heat) = &panel.options.look else { continue };
-        if shown.replace(heat).is_some_and(|other| other != heat) {
+        if shown.replace(heat).is_some_and(|other| !other.has_legend_of(heat)) {
             return Err(PictureError::MixedHeat);
         }
     }

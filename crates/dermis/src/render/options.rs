@@ -120,6 +120,13 @@ pub enum Heat {
     Attribute(String),
 }
 
+impl Heat {
+    /// Returns whether both quantities can have the same legend; weights of different joints can.
+    pub(super) fn has_legend_of(&self, other: &Self) -> bool {
+        self == other || matches!((self, other), (Self::Weight(_), Self::Weight(_)))
+    }
+}
+
 impl FromStr for Heat {
     type Err = String;
 

@@ -16,7 +16,7 @@ use crate::evaluate::{self, Motion};
 use crate::select::find_clip;
 
 /// Colour of clay, in sRGB.
-const CLAY: [u8; 3] = [0xcb, 0xbf, 0xb3];
+const CLAY: [u8; 3] = [0xd6, 0xcb, 0xbf];
 const CLAY_ROUGHNESS: f32 = 0.62;
 /// Colour of the joints of a skeleton unless joints have colours, in sRGB.
 const JOINTS: [u8; 3] = [0xf2, 0xa3, 0x3a];
@@ -309,6 +309,10 @@ struct Textures {
 
 impl Textures {
     fn paint(&mut self, material: &Material, object: &str) -> Paint {
+        // Formats that store only the names of materials are read with the default colour.
+        if *material == (Material { name: material.name.clone(), ..Material::default() }) {
+            return clay();
+        }
         let opacity = match material.alpha_mode {
             AlphaMode::Opaque => Opacity::Opaque,
             AlphaMode::Mask { cutoff } => Opacity::Mask(cutoff),

@@ -53,8 +53,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LOOK,…", value_delimiter = ',')]
     look: Vec<panels::LookName>,
     /// Show this quantity: error, volume, layers, weight:JOINT or attribute:NAME
-    #[arg(long, value_name = "QUANTITY")]
-    heat: Option<Heat>,
+    #[arg(long, value_name = "QUANTITY,…", value_delimiter = ',')]
+    heat: Vec<Heat>,
     /// Compare with this motion for --heat error; can be repeated
     #[arg(long, value_name = "FILE", requires = "heat")]
     sequence: Vec<String>,

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use dermis::mesh::Scene;
-use dermis::render::{Look, PanelInput, PanelOptions};
+use dermis::render::{Heat, Look, PanelInput, PanelOptions};
 use dermis::{Selection, select};
 
 use super::Args;
@@ -44,11 +44,12 @@ impl Panels {
 
 /// Reads the inputs and combines the lists of options.
 pub(super) fn read(args: &Args, job: &mut Job<'_>) -> Result<Panels, Diagnostic> {
-    let needs_sequence = matches!(args.heat, Some(dermis::render::Heat::Error));
+    let needs_sequence = args.heat.contains(&Heat::Error);
     expect_effect([(!args.sequence.is_empty(), needs_sequence, "--sequence", "with --heat error")])?;
     let lists = [
         ("inputs", args.files.len()),
         ("values of --look", args.look.len()),
+        ("values of --heat", args.heat.len()),
         ("values of --frame", args.frame.len()),
         ("values of --clip", args.clip.len()),
         ("values of --camera", args.camera.len()),
@@ -60,27 +61,27 @@ pub(super) fn read(args: &Args, job: &mut Job<'_>) -> Result<Panels, Diagnostic>
         let message = format!("{length} {what} cannot be repeated to make {count} panels");
         return Err(Diagnostic::new(message).hint("give one value, one per panel, or one per panel of a row"));
     }
-    let heat = || args.heat.clone().map(Look::Heat);
+    let heat = |at: usize| repeated(&args.heat, at).cloned().map(Look::Heat);
     let look = |at: usize| match repeated(&args.look, at) {
-        None => Ok(heat().unwrap_or_default()),
+        None => Ok(heat(at).unwrap_or_default()),
         Some(LookName::Material) => Ok(Look::Material),
         Some(LookName::Clay) => Ok(Look::Clay),
         Some(LookName::Normals) => Ok(Look::Normals),
         Some(LookName::Bones) => Ok(Look::Bones),
-        Some(LookName::Heat) => heat().ok_or_else(|| {
+        Some(LookName::Heat) => heat(at).ok_or_else(|| {
             Diagnostic::new("the look 'heat' requires a quantity")
                 .hint("add --heat error --sequence FILE, or --heat volume")
         }),
     };
     let has_heat = args.look.is_empty() || args.look.contains(&LookName::Heat);
-    expect_effect([(args.heat.is_some(), has_heat, "--heat", "if --look contains heat")])?;
+    expect_effect([(!args.heat.is_empty(), has_heat, "--heat", "if --look contains heat")])?;
     let options = (0..count).map(|at| {
         let mut view = repeated(&args.camera, at).copied().unwrap_or_default();
         view.target = args.look_at.map(Into::into);
         Ok(PanelOptions {
             look: look(at)?,
             view,
-            clip: repeated(&args.clip, at).cloned(),
+            clip: repeated(&args.clip, at).filter(|clip| !clip.is_empty()).cloned(),
             frame: repeated(&args.frame, at).copied().unwrap_or_default(),
             label: repeated(&args.label, at).cloned().unwrap_or_default(),
         })
