@@ -1,7 +1,7 @@
 //! Bounded deformation tree of a skinned mesh (James & Pai 2004), on the regions of its bones.
 //!
 //! Points are posed by `x_i = Σ_b w_ib T_b (p_i + Σ_k s_k o_ik)`, with joint transforms `T_b = (A_b, v_b)` and blend
-//! shapes. A node with points S and rest centre p̄ has the mean weights μ_b and mean offsets ō_k of S. Its sphere in a pose
+//! shapes. A node with points S and rest centre p̄ has the mean weights `μ_b` and mean offsets `ō_k` of S. Its sphere in a pose
 //! is, with `q = p̄ + Σ_k s_k ō_k` and the bone h of largest μ,
 //!
 //! - centre `c = Σ_b μ_b T_b q`,
@@ -11,7 +11,7 @@
 //! stretch of a bone of the node, and `δ = max |Σ_b w_ib − Σ_b μ_b|`. It contains all points of S, because
 //! `x_i − c = Σ_b w_ib A_b (d_i − q) + Σ_b (w_ib − μ_b) T_b q`, and `Σ_b (w_ib − μ_b) T_h q` may be moved out of the second
 //! sum. Both take O(r) operations, for the r bones and shapes of the node. Δ is 0 where one bone moves all points and
-//! small where weights change slowly; T_b q and T_h q are near each other at joints, where weights change.
+//! small where weights change slowly; `T_b q` and `T_h q` are near each other at joints, where weights change.
 //!
 //! Notation: p̄ is `centre`, μ and Δ are `mean` and `spread` of an influence, ō and ρ those of a shape, R is `radius`,
 //! a is `weight_sum`, δ is `sum_spread`. Regions are the triangles with one bone of largest weight; each is a binary tree,
@@ -260,11 +260,11 @@ impl Builder<'_> {
         self.points.sort_unstable();
         self.points.dedup();
         let points = &self.points;
-        let (centre, radius) = enclosing(points.iter().map(|&point| tree.points[point as usize]));
+        let (centre, radius) = enclosing(&points.iter().map(|&point| tree.points[point as usize]));
         let first = tree.influences.len();
         let spread = add_influences(tree, points);
         for offsets in &tree.shapes {
-            let (mean, spread) = enclosing(points.iter().map(|&point| offsets[point as usize]));
+            let (mean, spread) = enclosing(&points.iter().map(|&point| offsets[point as usize]));
             tree.offsets.push(Offset { mean, spread });
         }
         let weight_sum = |&point: &u32| tree.row(point).map(|(_, weight)| weight.abs()).sum::<f64>();
@@ -311,7 +311,7 @@ fn add_influences(tree: &mut DeformationTree, points: &[u32]) -> f64 {
 }
 
 /// Sphere around points: the better of the centre of their box and the method of Ritter 1990.
-fn enclosing(points: impl Iterator<Item = DVec3> + Clone) -> (DVec3, f64) {
+fn enclosing(points: &(impl Iterator<Item = DVec3> + Clone)) -> (DVec3, f64) {
     let (low, high) =
         points.clone().fold((DVec3::MAX, DVec3::MIN), |(low, high), point| (low.min(point), high.max(point)));
     let middle = low.midpoint(high);
