@@ -2,7 +2,7 @@
 
 use dermis::io::WriteOptions;
 use dermis::prelude::*;
-use dermis::skin::Corrections;
+use dermis::skin::{Corrections, FitError};
 
 /// Bones pass through quaternions and f32 in glTF, and through decimal text in USD.
 const CLOSE: f64 = 1e-4;
@@ -45,4 +45,33 @@ fn a_fit_has_the_same_rest_pose_bind_pose_and_bones_in_every_format() {
         let error = points(&skin).iter().zip(points(&fit.skin)).map(|(a, b)| a.distance(b)).fold(0.0, f32::max);
         assert!(error < 1e-4, "{extension}: frame 7 is {error} off");
     }
+}
+
+#[test]
+fn a_fit_whose_error_exceeds_the_shape_is_rejected() {
+    let gallop = dermis::read("sample:gallop").unwrap().sequence().unwrap().select(0, 4, 1).unwrap();
+    let options = FitOptions { bones: Bones::Count(3), ..default() };
+    let fit = dermis::fit_skin(&gallop, &options).unwrap();
+    for (max_error_percent, distortion_percent) in [(150.0, 3.0), (f64::NAN, 3.0), (1.0, f64::INFINITY)] {
+        let mut wrong = fit.clone();
+        wrong.measures.max_error_percent = max_error_percent;
+        wrong.measures.distortion_percent = distortion_percent;
+        assert!(matches!(wrong.validated(), Err(FitError::Invalid { .. })), "{max_error_percent} {distortion_percent}");
+    }
+    assert!(fit.validated().is_ok());
+}
+
+#[test]
+fn clips_of_a_given_rig_are_selected_by_name_or_number() {
+    let arm = dermis::read("sample:arm").unwrap().objects.remove(0);
+    let sequence = arm.sequence.clone().unwrap();
+    let with = |clip: &str| {
+        let options = dermis::FitRigOptions { clips: vec![clip.into()], ..default() };
+        dermis::fit_rig(&arm, &sequence, &options)
+    };
+    for clip in ["0", "bend_and_twist"] {
+        assert!(with(clip).unwrap().measures.distortion_percent < 100.0, "{clip}");
+    }
+    let error = with("nope").unwrap_err().to_string();
+    assert!(error.contains("no clip called 'nope'"), "{error}");
 }
