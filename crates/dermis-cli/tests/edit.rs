@@ -93,8 +93,8 @@ fn rejects_wrong_maps_and_options() {
 #[test]
 fn real_rigs_keep_materials_clips_and_convex_weights_with_cut_geometry() {
     let Some(folder) = shared_data() else { return };
-    let sandbox = Sandbox::new();
     for name in ["CesiumMan.glb", "Fox.glb"] {
+        let sandbox = Sandbox::new();
         let file = folder.join("rigs").join(name);
         let file = file.to_str().unwrap();
         let before = dermis::read(file).unwrap();

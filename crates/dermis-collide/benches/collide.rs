@@ -43,10 +43,10 @@ fn main() {
     let (mut first, mut second) = (PosedTree::new(&tree), PosedTree::new(&tree));
     let (mut found, mut pairs, mut spheres) = (Vec::<Contact>::new(), 0, 0);
     for pass in 0..PASSES {
-        for frame in 0..frames {
+        for (frame, moved) in moved.iter().enumerate().take(frames) {
             let start = Instant::now();
             first.set_frame(left, frame).expect("a pose of the rig");
-            second.set_pose(&moved[frame], right.shape_weights(frame)).expect("a pose of the rig");
+            second.set_pose(moved, right.shape_weights(frame)).expect("a pose of the rig");
             contacts(&mut first, &mut second, &mut found);
             ours.push(start.elapsed().as_secs_f64());
             if !found.is_empty() {
@@ -61,10 +61,10 @@ fn main() {
     let (mut theirs, mut refits, mut their_pairs) = (Vec::new(), Vec::new(), 0);
     let (mut one, mut two) = (Refitted::new(&hand), Refitted::new(&hand));
     for pass in 0..PASSES {
-        for frame in 0..frames {
+        for (frame, moved) in moved.iter().enumerate().take(frames) {
             let start = Instant::now();
             one.refit(&hand, left.transforms(frame), left.shape_weights(frame));
-            two.refit(&hand, &moved[frame], right.shape_weights(frame));
+            two.refit(&hand, moved, right.shape_weights(frame));
             refits.push(start.elapsed().as_secs_f64());
             let count = one.pairs(&two, &hand);
             theirs.push(start.elapsed().as_secs_f64());
@@ -109,7 +109,7 @@ fn barely_touching(tree: &DeformationTree, left: &Clip, right: &Clip, frames: us
     };
     let (mut near, mut far) = (0.0, 1.0);
     while far - near > 1e-4 {
-        let middle = (near + far) / 2.0;
+        let middle = f64::midpoint(near, far);
         if touches(middle) { near = middle } else { far = middle }
     }
     // A tenth of a millimetre deep.
@@ -175,7 +175,7 @@ impl Refitted {
     }
 
     fn pairs(&self, other: &Self, object: &Object) -> usize {
-        let candidates = self.hierarchy.leaf_pairs(&other.hierarchy, |a, b| a.intersects(b));
+        let candidates = self.hierarchy.leaf_pairs(&other.hierarchy, parry3d::partitioning::BvhNode::intersects);
         let corners = |points: &[Vec3], triangle: u32| {
             object.mesh.triangles()[triangle as usize].map(|point| points[point as usize].as_dvec3())
         };

@@ -80,7 +80,7 @@ fn pose(object: &Object, seed: u32, stretch: f64) -> (Vec<DAffine3>, Vec<f32>) {
 fn posed_points(object: &Object, (transforms, shapes): &(Vec<DAffine3>, Vec<f32>)) -> Vec<DVec3> {
     let mut points = vec![Vec3::ZERO; object.mesh.point_count()];
     pose_with(&object.mesh, object.rig.as_ref().unwrap(), transforms, shapes, &mut points);
-    points.into_iter().map(|point| point.as_dvec3()).collect()
+    points.into_iter().map(glam::Vec3::as_dvec3).collect()
 }
 
 fn corners(object: &Object, points: &[DVec3], triangle: usize) -> [DVec3; 3] {

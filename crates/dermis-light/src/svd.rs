@@ -27,7 +27,7 @@ pub struct Reduction {
     pub weights: Vec<f32>,
     /// Values of each component: `rank` numbers for each coefficient, frame by frame.
     pub values: Vec<f32>,
-    /// Relative error of ranks 1 to `rank`: ‖T − T_r‖ / ‖T‖.
+    /// Relative error of ranks 1 to `rank`: ‖T − `T_r`‖ / ‖T‖.
     pub errors: Vec<f64>,
 }
 
@@ -151,7 +151,9 @@ fn orthonormalize(vectors: &mut [Vec<f64>]) {
             }
             let length: f64 = own.iter().map(|value| value * value).sum::<f64>().sqrt();
             let scale = if length > 1e-12 * size && length > 0.0 { 1.0 / length } else { 0.0 };
-            own.iter_mut().for_each(|value| *value *= scale);
+            for value in own.iter_mut() {
+                *value *= scale;
+            }
         }
     }
 }

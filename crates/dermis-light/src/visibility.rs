@@ -40,7 +40,7 @@ impl Grid {
     /// Sorts the triangles into the cells across `direction`.
     pub(crate) fn fill(&mut self, points: &[Vec3], triangles: &[[u32; 3]], direction: DVec3) {
         let (u, v) = direction.any_orthonormal_pair();
-        let [u, v, d] = [u, v, direction].map(|axis| axis.as_vec3());
+        let [u, v, d] = [u, v, direction].map(glam::DVec3::as_vec3);
         self.points.clear();
         self.points.extend(points.iter().map(|point| [point.dot(u), point.dot(v), point.dot(d)]));
         let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);

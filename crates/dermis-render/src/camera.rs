@@ -129,17 +129,14 @@ impl Framing {
         let [a, b, c, d, nearest] = if self.bounds().is_some() { self.supports } else { [0.0; 5] };
         let Vec2 { x: tx, y: ty } = self.tangents;
         let middle = 0.5 * (low + high);
-        let (center, distance) = match self.view.target {
-            Some(target) => {
-                let (x, y, z) = (target.dot(right), target.dot(up), target.dot(back));
-                let distance = [(a - x) / tx, (b + x) / tx, (c - y) / ty, (d + y) / ty];
-                (Vec3::new(x, y, z), distance.into_iter().fold(f32::NEG_INFINITY, f32::max) - z)
-            }
-            None => {
-                let z = middle.dot(back);
-                let distance = ((a + b) / (2.0 * tx)).max((c + d) / (2.0 * ty)) - z;
-                (Vec3::new(0.5 * (a - b), 0.5 * (c - d), z), distance)
-            }
+        let (center, distance) = if let Some(target) = self.view.target {
+            let (x, y, z) = (target.dot(right), target.dot(up), target.dot(back));
+            let distance = [(a - x) / tx, (b + x) / tx, (c - y) / ty, (d + y) / ty];
+            (Vec3::new(x, y, z), distance.into_iter().fold(f32::NEG_INFINITY, f32::max) - z)
+        } else {
+            let z = middle.dot(back);
+            let distance = ((a + b) / (2.0 * tx)).max((c + d) / (2.0 * ty)) - z;
+            (Vec3::new(0.5 * (a - b), 0.5 * (c - d), z), distance)
         };
         let extent = (high - low).length();
         let distance = (distance / self.view.zoom).max(1e-3 * extent).max(MIN_DISTANCE);

@@ -38,9 +38,10 @@ impl Image {
         encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
         encoder.set_compression(png::Compression::High);
         encoder.set_color(if is_opaque { png::ColorType::Rgb } else { png::ColorType::Rgba });
-        let bytes: Vec<u8> = match is_opaque {
-            true => self.pixels.iter().flat_map(|&[r, g, b, _]| [r, g, b]).collect(),
-            false => self.pixels.as_flattened().to_vec(),
+        let bytes: Vec<u8> = if is_opaque {
+            self.pixels.iter().flat_map(|&[r, g, b, _]| [r, g, b]).collect()
+        } else {
+            self.pixels.as_flattened().to_vec()
         };
         let failed = |error: png::EncodingError| RenderError::Encoding(error.to_string());
         let mut writer = encoder.write_header().map_err(failed)?;

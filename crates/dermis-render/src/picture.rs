@@ -97,11 +97,11 @@ impl Sheet {
         let [columns, rows] = self.grid(panels);
         let side = (self.width / columns).min(self.height / rows) as f32;
         let color = match self.backdrop {
-            Backdrop::Dark => rgb(0xd8dbe0),
+            Backdrop::Dark => rgb(0x00d8_dbe0),
             Backdrop::Plain(color) if color.iter().map(|&channel| u32::from(channel)).sum::<u32>() < 384 => {
-                rgb(0xe4e6ea)
+                rgb(0x00e4_e6ea)
             }
-            _ => rgb(0x3c4048),
+            _ => rgb(0x003c_4048),
         };
         TextStyle { height: (side / 34.0).clamp(8.0, 40.0).round(), color: linear_of(color) }
     }
@@ -135,8 +135,8 @@ impl Sheet {
     /// Fills the canvas with the backdrop.
     fn fill(&self, canvas: &mut Canvas) {
         let (middle, rim) = match self.backdrop {
-            Backdrop::Light => (rgb(0xf5f6f8), rgb(0xd3d7de)),
-            Backdrop::Dark => (rgb(0x3b4049), rgb(0x1a1c20)),
+            Backdrop::Light => (rgb(0x00f5_f6f8), rgb(0x00d3_d7de)),
+            Backdrop::Dark => (rgb(0x003b_4049), rgb(0x001a_1c20)),
             Backdrop::Plain(color) => (color, color),
             Backdrop::Transparent => return,
         };
@@ -215,7 +215,7 @@ impl<'a> Drawing<'a> {
         let floor = panel.floor.filter(|height| has_floor && panel.camera.position.y > *height);
         let floor = floor.map(|height| Floor::new(height, &studio, &geometry.positions));
         let width = (inner.width.min(inner.height) as f32 / 900.0).clamp(0.7, 3.0);
-        let wire = Wire { width, color: Vec3::from(linear_of(rgb(0x16181c))), opacity: 0.62 };
+        let wire = Wire { width, color: Vec3::from(linear_of(rgb(0x0016_181c))), opacity: 0.62 };
         let wire = sheet.wireframe.then_some(wire);
         let overlay = Geometry::new(&panel.overlay);
         Self { panel, rect, projection, geometry, overlay, studio, floor, wire, fades_at_border }
@@ -246,9 +246,8 @@ impl<'a> Drawing<'a> {
         let has_opacity = self.geometry.surfaces.iter().any(|surface| {
             surface.topology.paints.iter().any(|paint| paint.opacity != crate::surface::Opacity::Opaque)
         });
-        let drawn = bins.draw(tile, |triangle, x, y| match has_opacity {
-            true => coverage(&self.geometry, triangle, &self.projection, [x, y]),
-            false => u32::MAX,
+        let drawn = bins.draw(tile, |triangle, x, y| {
+            if has_opacity { coverage(&self.geometry, triangle, &self.projection, [x, y]) } else { u32::MAX }
         });
         let seen = self.seen(&self.geometry, &drawn);
         let light = match self.panel.shading {

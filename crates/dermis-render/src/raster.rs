@@ -230,7 +230,7 @@ impl Tile {
                 }
                 for sample in 0..SAMPLES {
                     let z = center + depth_offsets[sample];
-                    let is_nearer = inside[sample] & (z > depths[sample]);
+                    let is_nearer = inside[sample] && (z > depths[sample]);
                     depths[sample] = if is_nearer { z } else { depths[sample] };
                     ids[sample] = if is_nearer { triangle.id } else { ids[sample] };
                 }

@@ -39,7 +39,7 @@ pub fn skeleton(joints: &[DrawnJoint], size: f32) -> Surface {
         let Some(parent) = joint.parent.and_then(|parent| joints.get(parent)) else { continue };
         let along = joint.position - parent.position;
         let length = along.length();
-        if !(length > MIN_LENGTH * size) {
+        if length.is_nan() || length <= MIN_LENGTH * size {
             continue;
         }
         let thickness = (THICKNESS * length).clamp(MIN_THICKNESS * size, MAX_THICKNESS * size);

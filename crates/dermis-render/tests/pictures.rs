@@ -230,7 +230,7 @@ fn panels_are_in_rows_and_columns() {
     let image = draw(&sheet, &panels, &NoProgress).unwrap();
     let strongest = |x: usize, y: usize| {
         let [r, g, b, a] = image.pixel(x, y);
-        (a > 0).then(|| {
+        (a > 0).then_some({
             if r > g && r > b {
                 'r'
             } else if b > g {
