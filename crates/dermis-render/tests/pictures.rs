@@ -36,7 +36,9 @@ fn front() -> View {
 
 fn panel(surfaces: Vec<Surface>, view: View, size: [usize; 2]) -> Panel {
     let mut framing = Framing::new(view, size);
-    surfaces.iter().for_each(|surface| framing.add(&surface.positions));
+    for surface in surfaces.iter() {
+        framing.add(&surface.positions);
+    }
     let (camera, floor) = (framing.camera(), None);
     Panel { surfaces, overlay: Vec::new(), camera, floor, shading: Shading::Lit, label: String::new() }
 }
@@ -144,7 +146,7 @@ fn studio(size: [usize; 2], backdrop: Backdrop) -> (Sheet, Vec<Panel>) {
     ball.topology = Arc::new(Topology { triangles: triangles.collect(), paints, ..Topology::default() });
     let mut panel = panel(vec![ball], View::default(), size);
     panel.floor = Some(-1.0);
-    panel.label = "ball".to_owned();
+    "ball".clone_into(&mut panel.label);
     let joints = [(Vec3::ZERO, None), (Vec3::Y, Some(0))];
     let joints = joints.map(|(position, parent)| DrawnJoint { position, parent, color: [0.9, 0.4, 0.1] });
     panel.overlay = vec![skeleton(&joints, 2.0)];

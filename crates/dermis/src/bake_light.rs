@@ -269,7 +269,7 @@ fn darken(object: &mut Object, ambient: &[f32]) -> Result<()> {
 }
 
 impl LitScene {
-    /// Writes the reduced transfer as a NumPy archive.
+    /// Writes the reduced transfer as a `NumPy` archive.
     pub fn write_transfer(&self, target: &Path, options: &WriteOptions) -> Result<Written> {
         check_target(target, options)?;
         let mut output = Output::new(options.force);

@@ -186,7 +186,9 @@ impl Asset {
                 }
                 (None, Some(rig)) => match rig.stored_pose() {
                     Some(pose) => (pose.transforms.to_vec(), pose.shape_weights.clone()),
-                    None => (rig.joints().iter().map(|joint| joint.bind()).collect(), vec![0.0; rig.shapes().len()]),
+                    None => {
+                        (rig.joints().iter().map(dermis_mesh::Joint::bind).collect(), vec![0.0; rig.shapes().len()])
+                    }
                 },
                 (None, None) => (Vec::new(), Vec::new()),
             };

@@ -66,7 +66,7 @@ impl Anchor {
         row.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
         row.truncate(max_influences);
         let kept: f64 = row.iter().map(|(_, weight)| weight).sum();
-        let scale = if kept != 0.0 { sum / kept } else { 1.0 };
+        let scale = if kept == 0.0 { 1.0 } else { sum / kept };
         row.into_iter().map(|(joint, weight)| (joint, (weight * scale) as f32)).collect()
     }
 }

@@ -64,7 +64,9 @@ fn normal_rotations(layout: &Layout, old: &[Vec3], new: &[Vec3]) -> Vec<DQuat> {
             let corner = |vertex: u32| points[layout.vertex_points[vertex as usize] as usize].as_dvec3();
             let [a, b, c] = triangle.map(corner);
             let area = (b - a).cross(c - a);
-            triangle.iter().for_each(|&vertex| sums[group_of[vertex as usize]] += area);
+            for &vertex in triangle {
+                sums[group_of[vertex as usize]] += area;
+            }
         }
         sums
     };

@@ -83,7 +83,7 @@ impl Reference {
             return normal;
         }
         let moved = self.linear(object, anchor).transpose() * normal.as_dvec3();
-        moved.try_normalize().map_or(normal, |normal| normal.as_vec3())
+        moved.try_normalize().map_or(normal, dermis_mesh::glam::DVec3::as_vec3)
     }
 
     /// Linear part of the blended transform at an anchor.

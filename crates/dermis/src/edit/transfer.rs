@@ -85,7 +85,7 @@ pub(super) fn transferred(
 
 /// `mesh` with coincident points joined: programs split points at seams.
 fn welded(mesh: &TriMesh) -> Result<TriMesh> {
-    let positions: Vec<f32> = mesh.points().iter().flat_map(|point| point.to_array()).collect();
+    let positions: Vec<f32> = mesh.points().iter().flat_map(dermis_mesh::glam::Vec3::to_array).collect();
     let joined = weld(mesh.point_count(), &[Column { values: &positions, width: 3 }]);
     if joined.point_vertices.len() == mesh.point_count() {
         return Ok(mesh.clone());

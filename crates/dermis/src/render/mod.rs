@@ -148,7 +148,9 @@ impl Pictures {
                 for (_, framing) in
                     framings.iter_mut().enumerate().filter(|(other, _)| options.same_scale || *other == at)
                 {
-                    points.iter().for_each(|points| framing.add(points));
+                    for points in &points {
+                        framing.add(points);
+                    }
                 }
                 if let Some(quantity) = &panel.quantity {
                     quantity.values(&panel.subject, frame)?.iter().for_each(|values| pool.add(values));

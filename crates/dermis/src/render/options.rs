@@ -8,6 +8,7 @@ use dermis_render::View;
 
 /// Options of [`crate::render()`].
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct RenderOptions {
     /// Contents of the picture, or of its only panel.
     pub panel: PanelOptions,

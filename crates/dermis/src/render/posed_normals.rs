@@ -112,15 +112,12 @@ mod tests {
     fn folded(is_split: bool) -> TriMesh {
         let points = vec![Vec3::ZERO, Vec3::X, Vec3::Z, Vec3::Y];
         let mesh = TriMesh::new(points, vec![[0, 2, 1], [0, 1, 3]]).unwrap();
-        let (vertex_points, triangles, normals) = match is_split {
-            true => {
-                let normals = [Vec3::Y, Vec3::Y, Vec3::Y, Vec3::Z, Vec3::Z, Vec3::Z];
-                (vec![0, 2, 1, 0, 1, 3], vec![[0, 1, 2], [3, 4, 5]], normals.to_vec())
-            }
-            false => {
-                let both = Vec3::new(0.0, 1.0, 1.0).normalize();
-                (vec![0, 1, 2, 3], vec![[0, 2, 1], [0, 1, 3]], vec![both, both, Vec3::Y, Vec3::Z])
-            }
+        let (vertex_points, triangles, normals) = if is_split {
+            let normals = [Vec3::Y, Vec3::Y, Vec3::Y, Vec3::Z, Vec3::Z, Vec3::Z];
+            (vec![0, 2, 1, 0, 1, 3], vec![[0, 1, 2], [3, 4, 5]], normals.to_vec())
+        } else {
+            let both = Vec3::new(0.0, 1.0, 1.0).normalize();
+            (vec![0, 1, 2, 3], vec![[0, 2, 1], [0, 1, 3]], vec![both, both, Vec3::Y, Vec3::Z])
         };
         mesh.with_layout(Layout { vertex_points, triangles, normals: Some(normals), ..Layout::default() }).unwrap()
     }

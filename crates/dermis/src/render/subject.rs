@@ -106,7 +106,9 @@ impl Subject {
     pub(super) fn points(&self, frame: Option<usize>) -> Result<Vec<Vec<Vec3>>, PictureError> {
         let turned = |actor: &Actor| {
             let mut points = actor.points(frame)?;
-            points.iter_mut().for_each(|point| *point = self.upright * *point);
+            for point in points.iter_mut() {
+                *point = self.upright * *point;
+            }
             Ok(points)
         };
         self.actors.iter().map(turned).collect()

@@ -125,9 +125,9 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     expect_effect([(!args.frame.is_empty(), !is_film, "--frame", "if the output is a .png file")])?;
     let write = dermis::io::WriteOptions { force: args.force, ..dermis::io::WriteOptions::default() };
     if is_film {
-        check_frames(&args.output, &write)?
+        check_frames(&args.output, &write)?;
     } else {
-        check_picture(&args.output, &write)?
+        check_picture(&args.output, &write)?;
     }
     let mut job = Job::new(format!("drawing {}", args.output.display()), shared);
     let panels = panels::read(args, &mut job)?;
@@ -135,9 +135,10 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let options = options(args);
     let made = job.stoppable(|watch| {
         let inputs = panels.inputs();
-        match is_film {
-            true => Pictures::of_motion(&inputs, &args.part.frames.unwrap_or_default(), &options, watch),
-            false => Pictures::still(&inputs, &options, watch),
+        if is_film {
+            Pictures::of_motion(&inputs, &args.part.frames.unwrap_or_default(), &options, watch)
+        } else {
+            Pictures::still(&inputs, &options, watch)
         }
     });
     let mut pictures = match args.files.as_slice() {
@@ -145,9 +146,12 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         _ => made?,
     };
     job.notes.append(&mut pictures.warnings);
-    let written = job.stoppable(|watch| match is_film {
-        true => write_frames(&args.output, &pictures, &write, watch),
-        false => write_picture(&args.output, &pictures, &write, watch),
+    let written = job.stoppable(|watch| {
+        if is_film {
+            write_frames(&args.output, &pictures, &write, watch)
+        } else {
+            write_picture(&args.output, &pictures, &write, watch)
+        }
     })?;
     job.clock.lap("draw");
     job.has_written(&args.output, written);
