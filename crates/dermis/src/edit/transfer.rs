@@ -127,6 +127,7 @@ fn transferred_rig(
 }
 
 /// Old triangles next to the corners and centres of the new triangles.
+#[allow(clippy::struct_field_names, reason = "corners and centres of triangles")]
 struct Corners {
     /// Anchor of each corner.
     corners: Vec<[Anchor; 3]>,
