@@ -36,7 +36,7 @@ fn front() -> View {
 
 fn panel(surfaces: Vec<Surface>, view: View, size: [usize; 2]) -> Panel {
     let mut framing = Framing::new(view, size);
-    for surface in surfaces.iter() {
+    for surface in &surfaces {
         framing.add(&surface.positions);
     }
     let (camera, floor) = (framing.camera(), None);

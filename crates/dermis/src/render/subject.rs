@@ -106,7 +106,7 @@ impl Subject {
     pub(super) fn points(&self, frame: Option<usize>) -> Result<Vec<Vec<Vec3>>, PictureError> {
         let turned = |actor: &Actor| {
             let mut points = actor.points(frame)?;
-            for point in points.iter_mut() {
+            for point in &mut points {
                 *point = self.upright * *point;
             }
             Ok(points)
