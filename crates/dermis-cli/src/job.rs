@@ -189,7 +189,9 @@ impl<F: Facts> Summary<'_, F> {
             }
             _ => text.line(format!("done in {time}")),
         }
-        NoteFacts::lines(&self.notes, paint).into_iter().for_each(|line| text.line(line));
+        for line in NoteFacts::lines(&self.notes, paint) {
+            text.line(line);
+        }
         text.finish()
     }
 }

@@ -101,8 +101,9 @@ fn real_rigs_keep_materials_clips_and_convex_weights_with_cut_geometry() {
         let object = &before.objects[0];
         let kept = object.mesh.triangles()[..object.mesh.triangle_count() / 2].to_vec();
         let mesh = Arc::new(TriMesh::new(object.mesh.points().to_vec(), kept).unwrap());
-        sandbox.write("cut.obj", &Scene { objects: vec![Object::of_mesh("cut", mesh)], ..default() });
-        sandbox.succeed(&["edit", file, "--displace", "cut.obj", "-o", name]);
+        let cut = format!("{name}.obj");
+        sandbox.write(&cut, &Scene { objects: vec![Object::of_mesh("cut", mesh)], ..default() });
+        sandbox.succeed(&["edit", file, "--displace", &cut, "-o", name]);
         let after = sandbox.read(name).objects.remove(0);
         assert_eq!(after.clips.len(), object.clips.len());
         let textures = |object: &Object| {

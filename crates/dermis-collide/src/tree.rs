@@ -23,7 +23,7 @@ use glam::DVec3;
 use crate::CollideError;
 
 /// Maximum number of triangles in a leaf.
-const MAX_LEAF_TRIANGLES: usize = 2;
+const MAX_LEAF_TRIANGLES: usize = 8;
 
 /// Tree of spheres over the triangles of a rigged mesh.
 #[derive(Debug, Clone)]

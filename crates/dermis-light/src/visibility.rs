@@ -8,7 +8,9 @@
 use glam::{DVec3, Vec3};
 
 /// Triangles per cell on average; more cells take longer to fill, fewer to test.
-const TRIANGLES_PER_CELL: f64 = 0.5;
+const TRIANGLES_PER_CELL: f64 = 4.0;
+/// End of the entries of a cell.
+const NONE: u32 = u32::MAX;
 /// Most cells along an axis.
 const MAX_CELLS: usize = 1024;
 
@@ -18,10 +20,10 @@ pub(crate) struct Grid {
     low: [f32; 2],
     scale: [f32; 2],
     cells: [usize; 2],
-    starts: Vec<u32>,
-    entries: Vec<u32>,
-    /// Highest corner of the triangles of each cell.
-    tops: Vec<f32>,
+    /// Highest corner of the triangles of each cell, and its last entry.
+    heads: Vec<(f32, u32)>,
+    /// Triangles of the cells, each with the entry before it in its cell.
+    entries: Vec<[u32; 2]>,
     /// Coordinates of each point: two across the direction, one along it.
     points: Vec<[f32; 3]>,
     flat: Vec<Flat>,
@@ -63,37 +65,18 @@ impl Grid {
 
     fn sort(&mut self, triangles: &[[u32; 3]]) {
         let cell_count = self.cells[0] * self.cells[1];
-        self.starts.clear();
-        self.starts.resize(cell_count + 1, 0);
-        self.tops.clear();
-        self.tops.resize(cell_count, f32::NEG_INFINITY);
-        for triangle in triangles {
+        self.heads.clear();
+        self.heads.resize(cell_count, (f32::NEG_INFINITY, NONE));
+        self.entries.clear();
+        for (index, triangle) in triangles.iter().enumerate() {
             let ([[x0, y0], [x1, y1]], top) = self.range(triangle);
             for y in y0..=y1 {
-                for cell in y * self.cells[0] + x0..=y * self.cells[0] + x1 {
-                    self.starts[cell + 1] += 1;
-                    self.tops[cell] = self.tops[cell].max(top);
+                for head in &mut self.heads[y * self.cells[0] + x0..=y * self.cells[0] + x1] {
+                    self.entries.push([index as u32, head.1]);
+                    *head = (head.0.max(top), self.entries.len() as u32 - 1);
                 }
             }
         }
-        for cell in 0..cell_count {
-            self.starts[cell + 1] += self.starts[cell];
-        }
-        self.entries.clear();
-        self.entries.resize(self.starts[cell_count] as usize, 0);
-        // Filled from the back, so that `starts` become the beginnings again.
-        for (index, triangle) in triangles.iter().enumerate().rev() {
-            let ([[x0, y0], [x1, y1]], _) = self.range(triangle);
-            for y in y0..=y1 {
-                for cell in y * self.cells[0] + x0..=y * self.cells[0] + x1 {
-                    self.starts[cell + 1] -= 1;
-                    self.entries[self.starts[cell + 1] as usize] = index as u32;
-                }
-            }
-        }
-        // The beginning of cell k is now in entry k + 1.
-        self.starts.remove(0);
-        self.starts.push(self.entries.len() as u32);
     }
 
     /// First and last cell of a triangle, and its height.
@@ -115,13 +98,19 @@ impl Grid {
         };
         let cell = cell(y, 1) * self.cells[0] + cell(x, 0);
         let above = height + gap;
-        if self.tops[cell] <= above {
+        let (top, mut next) = self.heads[cell];
+        if top <= above {
             return true;
         }
-        let entries = &self.entries[self.starts[cell] as usize..self.starts[cell + 1] as usize];
-        !entries.iter().any(|&triangle| {
-            self.flat[triangle as usize].is_above(x, y, above) && !triangles[triangle as usize].contains(&point)
-        })
+        while next != NONE {
+            let [triangle, before] = self.entries[next as usize];
+            let is_above = self.flat[triangle as usize].is_above(x, y, above);
+            if is_above && !triangles[triangle as usize].contains(&point) {
+                return false;
+            }
+            next = before;
+        }
+        true
     }
 }
 

@@ -104,7 +104,9 @@ impl FileFacts {
         text.row("inspected in", seconds(self.seconds));
         let shared = self.shared_clips();
         object::write_clips(shared, 1, &mut text);
-        NoteFacts::lines(&self.notes, paint).into_iter().for_each(|line| text.line(format!("  {line}")));
+        for line in NoteFacts::lines(&self.notes, paint) {
+            text.line(format!("  {line}"));
+        }
         for object in &self.scene.objects {
             text.line("");
             let clips = if shared.is_empty() { &object.clips[..] } else { &[] };

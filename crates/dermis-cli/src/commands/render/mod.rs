@@ -85,6 +85,18 @@ pub(crate) struct Args {
     /// Set the backdrop: light, dark, transparent or #rrggbb
     #[arg(long, value_name = "COLOR", default_value = "light", value_parser = backdrop)]
     background: Backdrop,
+    #[command(flatten)]
+    extras: Extras,
+    /// Use the normals of the file, or make all surfaces smooth or flat
+    #[arg(long, value_name = "KIND", default_value = "file")]
+    shading: ShadingName,
+    #[command(flatten)]
+    part: InputPart,
+}
+
+/// Parts of the picture apart from the surface.
+#[derive(Debug, clap::Args)]
+struct Extras {
     /// Omit the floor and its shadows
     #[arg(long)]
     no_floor: bool,
@@ -94,11 +106,6 @@ pub(crate) struct Args {
     /// Draw the joints as octahedra
     #[arg(long)]
     joints: bool,
-    /// Use the normals of the file, or make all surfaces smooth or flat
-    #[arg(long, value_name = "KIND", default_value = "file")]
-    shading: ShadingName,
-    #[command(flatten)]
-    part: InputPart,
 }
 
 /// JSON summary.
@@ -167,9 +174,9 @@ fn options(args: &Args) -> RenderOptions {
         height: args.size[1],
         columns: args.columns,
         backdrop: args.background,
-        floor: !args.no_floor,
-        wireframe: args.wireframe,
-        skeleton: args.joints,
+        floor: !args.extras.no_floor,
+        wireframe: args.extras.wireframe,
+        skeleton: args.extras.joints,
         normals: args.shading.normals(),
         same_scale: !args.fit_each,
         heat_max: args.heat_max,
