@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   dermis render walk.glb --heat error --sequence walk.abc -o error.png --frame 0,12,24
       three frames, coloured by the error
   dermis render walk.glb -o frames/ --frames 0:48 --size 1280x720
-      frames of a film";
+      numbered frames of an animation";
 
 /// Draw pictures of files, without a browser or a GPU
 ///
