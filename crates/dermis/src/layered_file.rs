@@ -1,4 +1,4 @@
-//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and additional arrays for the inside.
+//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and additional arrays for the interior.
 //!
 //! | array | shape | meaning |
 //! |---|---|---|
@@ -32,7 +32,7 @@ use dermis_tissue::layered::{Flesh, LayeredBody, LayeredError, LayeredParts, Ski
 pub struct LayeredFile {
     /// The body.
     pub body: LayeredBody,
-    /// Values per point of the skin, by name; those of the flesh among them.
+    /// Attributes of the points of the skin, by name, including those of the flesh.
     pub attributes: BTreeMap<String, Vec<f32>>,
     /// Assumptions and omissions.
     pub notes: Vec<Note>,

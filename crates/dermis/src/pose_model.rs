@@ -16,7 +16,7 @@ pub use crate::error::PoseError;
 /// Options of [`pose_model`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PoseOptions {
-    /// The objects to pose: a name or path, a part that only one has, or a pattern with `*` and `?`. `None`: all.
+    /// The objects to pose: a name or path, a unique part of either, or a pattern with `*` and `?`. `None`: all.
     pub mesh: Option<String>,
     /// The clip to play: its name or its number from 0. `None`: the first.
     pub clip: Option<String>,

@@ -21,9 +21,9 @@ pub const MAX_RESAMPLED_FRAMES: usize = 1_000_000;
 /// Options of [`select`]; the default keeps everything.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selection {
-    /// The objects to keep: a name or path, a part that only one has, or a pattern with `*` and `?`. `None`: all.
+    /// The objects to keep: a name or path, a unique part of either, or a pattern with `*` and `?`. `None`: all.
     pub mesh: Option<String>,
-    /// The clip to keep: its name, a part that only one has, or its number from 0. `None`: all.
+    /// The clip to keep: its name, a unique part of its name, or its index from 0. `None`: all.
     pub clip: Option<String>,
     /// The frames to keep, of recorded frames and of clips. `None`: all.
     pub frames: Option<FrameRange>,

@@ -20,7 +20,7 @@ use crate::select::{Selection, select};
 /// Options of [`TrainingSet::new`]: selection of poses, and source of their shapes.
 #[derive(Debug, Clone, Default)]
 pub struct ExampleOptions {
-    /// The rigged mesh: its name or path, or a part that only one has. `None`: the first.
+    /// The rigged mesh: its name or path, or a unique part of either. `None`: the first.
     pub mesh: Option<String>,
     /// The clip: its name or its number from 0. `None`: the first.
     pub clip: Option<String>,
