@@ -113,7 +113,7 @@ impl Animations {
         Ok(())
     }
 
-    /// Adds the animations of `scene`; recorded frames are called `name`, clips as they are called in it.
+    /// Adds the animations of `scene`; recorded frames are named `name`, clips keep their names.
     pub fn add(&mut self, scene: &Scene, name: &str, options: &AnimationOptions) -> Result<(), AnimationsError> {
         self.notes.extend(scene.notes.iter().cloned());
         for clip in clips(scene, options)? {

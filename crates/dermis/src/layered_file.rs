@@ -3,7 +3,7 @@
 //! | array | shape | meaning |
 //! |---|---|---|
 //! | those of [`dermis_io::smpl`] | | the body and its motions |
-//! | `tissue_nodes`, `tissue_tets` | `[M,3]`, `[m,4]` | the inside; the first N nodes are the skin unless it is embedded |
+//! | `tissue_nodes`, `tissue_tets` | `[M,3]`, `[m,4]` | the tetrahedra; the first N nodes are the skin unless it is embedded |
 //! | `tissue_weights` | `[M,J]` | skin weights of all nodes |
 //! | `tissue_shapedirs`, `tissue_posedirs` | `[M,3,K]`, `[M,3,P]` | shapes and pose shapes of all nodes |
 //! | `tissue_pose_numbers` | `[P]` | index of the element of R(θ) − I, out of 9(J − 1), that drives each pose shape |
