@@ -100,7 +100,7 @@ impl Output {
         let same = |path: &Path| Some(path.canonicalize().ok()? == self.output.canonicalize().ok()?);
         if same(Path::new(input)) == Some(true) {
             let diagnostic = Diagnostic::new("the output is the same file as the input").in_file(input);
-            return Err(diagnostic.hint("choose another output: this one would replace the model"));
+            return Err(diagnostic.hint("choose another output: this one would replace the input"));
         }
         self.check()
     }

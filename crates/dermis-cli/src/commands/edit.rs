@@ -123,7 +123,10 @@ impl Facts for Summary {
             }
             let displaced = grouped(object.displaced_points);
             text.row("displaced", format!("{displaced} points, by up to {:.4}", object.max_displacement));
-            text.row("in motion", format!("displacements are at most {:.3} times as long", object.max_growth));
+            text.row(
+                "in motion",
+                format!("displacements are at most {:.3} times as long as at rest", object.max_growth),
+            );
         }
     }
 }

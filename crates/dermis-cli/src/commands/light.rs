@@ -76,7 +76,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     args.output.check_apart_from(&args.input)?;
     if let Some(target) = &args.transfer {
         if !target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
-            let wrong = Diagnostic::new("the radiance transfer is stored as a NumPy archive").in_file(target.display());
+            let wrong =
+                Diagnostic::new("invalid output: the radiance transfer is a NumPy archive").in_file(target.display());
             return Err(wrong.hint("use the extension .npz"));
         }
         dermis::io::check_target(target, &args.output.options())?;
@@ -130,7 +131,7 @@ impl Facts for Summary {
         let LightMeasures { points, frames, coefficients, mean_ambient, .. } = self.measures;
         let size = format!("{} points in {} frames, {coefficients} coefficients", grouped(points), grouped(frames));
         text.row("transfer", size);
-        text.row("ambient", format!("{:.1} % of the sky on average", 100.0 * mean_ambient));
+        text.row("ambient", format!("{:.1} % of the hemisphere is unblocked, on average", 100.0 * mean_ambient));
         for error in &self.measures.errors {
             text.row(&format!("rank {}", error.rank), format!("error {:.2} %", error.error_percent));
         }
