@@ -51,7 +51,7 @@ impl BoneForm {
     }
 }
 
-/// Selection of a part of the input, and how it is read.
+/// Selection of a part of the input, and options for reading it.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct Input {
