@@ -1,7 +1,7 @@
-//! Drops balls on a character that does jumping jacks: rigid bodies of `rapier3d` that bounce off a skinned animation.
+//! Drops balls, simulated as rigid bodies with `rapier3d`, on a character that does jumping jacks. Writes `bounce.glb`.
 //!
-//! Contacts come from the deformation tree of the character, which is not a shape of the physics engine: each ball gets
-//! an impulse along the deepest contact, relative to the velocity of the skin there. Writes `bounce.glb`.
+//! The skinned character is not a shape of the physics engine. Its deformation tree finds the contacts, and each ball gets
+//! an impulse along the normal of its deepest contact, relative to the velocity of the skin at this point.
 
 use std::error::Error;
 use std::path::Path;
@@ -17,7 +17,7 @@ use rapier3d::prelude::*;
 const BALLS: usize = 60;
 const RADIUS: f64 = 0.05;
 const STEPS_PER_FRAME: usize = 4;
-/// Part of the velocity along the normal that is kept.
+/// Coefficient of restitution: fraction of the velocity along the normal that is kept.
 const RESTITUTION: f64 = 0.6;
 const FRICTION: f64 = 0.3;
 const REPETITIONS: usize = 2;
@@ -101,7 +101,7 @@ fn bounce(ball: &mut RigidBody, skin: &mut PosedTree<'_>, before: &mut PosedTree
     let weights = dermis_mesh::surface_tree::barycentric([a, b, c], contact.point);
     let earlier = x * weights[0] + y * weights[1] + z * weights[2];
     let skin_velocity = (contact.point - earlier) / seconds;
-    // A centre behind the surface is pushed out in front of it.
+    // If the centre of the ball is behind the surface, the ball is pushed out to the front.
     let outwards = (b - a).cross(c - a).normalize_or(DVec3::Y);
     let normal = if contact.normal.dot(outwards) < 0.0 { outwards } else { contact.normal };
     let relative = to_double(ball.linvel()) - skin_velocity;

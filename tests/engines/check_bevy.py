@@ -1,4 +1,4 @@
-"""Plays glb files of dermis in Bevy without a window, and compares positions with those of dermis.
+"""Plays GLB files written by dermis in Bevy without a window, and compares the positions with those of dermis.
 
     python check_bevy.py [--dermis PROGRAM] [--player PROGRAM] [--work FOLDER] [--data FOLDER]
 
@@ -20,7 +20,7 @@ CASES = [
     Case("corrected", [*FIT, "--rank", "2"]),
     Case("engine", [*FIT, "--rank", "2", "--engine", "bevy"]),
 ]
-# Rigs of other programs, if the folder of real files is there.
+# Rigs of other programs, if the folder of real files exists.
 REAL = [
     ("rigs/CesiumMan.glb", None),
     ("rigs/Fox.glb", "Walk"),

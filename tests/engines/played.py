@@ -54,7 +54,7 @@ GENERATED = [
 
 
 def compare(cases, play):
-    """Prints the error of each case, `play(case)` being the found positions, the expected ones and the diagonal; returns the exit code."""
+    """Prints the error of each case and returns the exit code. `play(case)` returns the found and expected positions and the diagonal."""
     failed = False
     for case in cases:
         found, expected, diagonal = play(case)

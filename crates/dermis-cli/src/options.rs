@@ -51,7 +51,7 @@ impl BoneForm {
     }
 }
 
-/// Selection of a part of the input, and how it is read.
+/// Selection of a part of the input, and options for reading it.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct Input {
@@ -100,7 +100,7 @@ impl Output {
         let same = |path: &Path| Some(path.canonicalize().ok()? == self.output.canonicalize().ok()?);
         if same(Path::new(input)) == Some(true) {
             let diagnostic = Diagnostic::new("the output is the same file as the input").in_file(input);
-            return Err(diagnostic.hint("choose another output: this one would replace the model"));
+            return Err(diagnostic.hint("choose another output: this one would replace the input"));
         }
         self.check()
     }

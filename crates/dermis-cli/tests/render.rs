@@ -48,7 +48,7 @@ fn the_error_of_a_skin_has_a_legend_with_its_range() {
     let sandbox = Sandbox::new();
     let mut scene = moving_box(4, 24.0);
     sandbox.write("true.npz", &scene);
-    // Each frame is 1 % of the diagonal off.
+    // The error of each frame is 1 % of the diagonal.
     let sequence = scene.objects[0].sequence.take().unwrap();
     let shift = 0.01 * 3f32.sqrt();
     let moved = (0..4)

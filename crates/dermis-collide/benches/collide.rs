@@ -1,8 +1,8 @@
-//! Collision of two skinned hands of 40,000 triangles that barely touch: deformation trees against a bounding-volume
-//! hierarchy of `parry3d` that is refitted to the posed points in every frame.
+//! Collision of two skinned hands of 40,000 triangles that barely touch: comparison of deformation trees with a bounding
+//! volume hierarchy of `parry3d` that is refitted to the posed points in every frame.
 //!
-//! Both find the same pairs of triangles. Times are medians over the frames of several passes, of all frames and of those
-//! with contacts; one thread.
+//! Both find the same pairs of triangles. Times are medians over all frames of several passes, and over those with
+//! contacts, on one thread.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// A distance at which the second hand touches the first in a few triangles: bisection between apart and deep.
+/// Distance at which the second hand touches the first in a few triangles, by bisection between separate and intersecting.
 fn barely_touching(tree: &DeformationTree, left: &Clip, right: &Clip, frames: usize) -> DVec3 {
     let (mut first, mut second) = (PosedTree::new(tree), PosedTree::new(tree));
     let mut found = Vec::new();
@@ -152,7 +152,7 @@ fn refined(object: &Object) -> Object {
     }
 }
 
-/// The peer: posed points and a hierarchy over the boxes of all triangles.
+/// The `parry3d` side of the comparison: posed points and a hierarchy over the boxes of all triangles.
 struct Refitted {
     points: Vec<Vec3>,
     hierarchy: Bvh,

@@ -18,7 +18,7 @@ pub struct Contact {
     pub depth: f64,
 }
 
-/// Replaces `found` by all intersecting pairs of triangles of two meshes, in the order of the trees.
+/// Replaces `found` with all intersecting pairs of triangles of two meshes, in the order of the trees.
 pub fn contacts(first: &mut PosedTree<'_>, second: &mut PosedTree<'_>, found: &mut Vec<Contact>) {
     found.clear();
     let mut open = vec![(first.root(), second.root())];

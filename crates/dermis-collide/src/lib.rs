@@ -1,9 +1,9 @@
-//! Collision detection for skinned animations: contacts, ray casts and nearby surface points in any pose.
+//! Collision detection for skinned animations: contacts between meshes, ray casts and contacts with balls, in any pose.
 //!
-//! A [`DeformationTree`] is built once per rigged mesh, on the regions of its bones (James & Twigg 2005, Figure 18). Its
-//! spheres follow the joint transforms and shape weights of a pose without the points: see `tree`. A [`PosedTree`]
-//! evaluates only the spheres and points that a query visits, so the cost of a pose is that of its joints, and the cost of
-//! a query that of its result.
+//! A [`DeformationTree`] is built once per rigged mesh, with a subtree for the region of each bone (James & Twigg 2005,
+//! Figure 18). In a pose, its bounding spheres are computed from the joint transforms and blend shape weights, without
+//! posing the points: see `tree`. A [`PosedTree`] evaluates only the spheres and points that a query visits. Setting a
+//! pose costs a few operations per joint and region, and the cost of a query depends on how close the surfaces are.
 
 #![forbid(unsafe_code)]
 
@@ -25,10 +25,10 @@ pub enum CollideError {
     /// The object has no triangles.
     #[error("'{0}' has no triangles")]
     NoTriangles(String),
-    /// The object moves by recorded frames, without a skin.
-    #[error("'{0}' has recorded frames and no skin")]
+    /// The object has recorded frames, but no skin.
+    #[error("'{0}' has recorded frames, but no skin")]
     NoSkin(String),
-    /// A layer changes the points in a way that joint transforms do not bound.
+    /// A layer moves points by distances that the joint transforms do not bound.
     #[error("'{object}' has a layer '{layer}', which collision detection does not support")]
     Layer {
         /// The object.
@@ -36,7 +36,7 @@ pub enum CollideError {
         /// Type of the layer.
         layer: String,
     },
-    /// The joint transforms or shape weights of a pose have another count than those of the rig.
+    /// The number of joint transforms or shape weights of a pose differs from that of the rig.
     #[error("a pose has {found} {what}, but the rig has {expected}")]
     Pose {
         /// Description of the counted elements.

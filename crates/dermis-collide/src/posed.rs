@@ -1,4 +1,5 @@
-//! A deformation tree in a pose. Spheres and points are evaluated when a query needs them, and kept until the next pose.
+//! A deformation tree in a pose. Spheres and points are evaluated when a query needs them, and cached until the next
+//! pose.
 
 use dermis_mesh::Clip;
 use dermis_mesh::surface_tree::closest_point;
@@ -7,7 +8,7 @@ use glam::{DAffine3, DMat3, DVec3};
 use crate::CollideError;
 use crate::tree::{DeformationTree, merged};
 
-/// Relative enlargement of spheres: points are rounded to f32 by posing, and sums in f64 are not exact.
+/// Relative enlargement of spheres, since posing rounds points to f32, and sums in f64 are not exact.
 const ROUNDING: f64 = 1e-6;
 
 /// A sphere that contains a part of the surface.
@@ -49,7 +50,7 @@ pub struct PosedTree<'a> {
     stretch: Vec<f64>,
     /// Shapes with a weight other than 0.
     shapes: Vec<(u32, f64)>,
-    /// Number of the current pose; values of other poses are not valid.
+    /// Number of the current pose; values with another number are outdated.
     stamp: u32,
     spheres: Vec<(u32, Sphere)>,
     points: Vec<(u32, DVec3)>,
@@ -58,7 +59,7 @@ pub struct PosedTree<'a> {
 }
 
 impl<'a> PosedTree<'a> {
-    /// The tree in its rest pose.
+    /// Returns the tree in its rest pose.
     pub fn new(tree: &'a DeformationTree) -> Self {
         let mut posed = Self {
             palette: vec![DAffine3::IDENTITY; tree.joint_count()],
@@ -75,8 +76,8 @@ impl<'a> PosedTree<'a> {
         posed
     }
 
-    /// Moves to a pose: a transform of each joint to scene space and a weight of each shape. Costs a few operations per
-    /// joint and region.
+    /// Moves the tree to a pose, given by the transform of each joint to scene space and the weight of each blend shape.
+    /// Takes a few operations per joint and region.
     pub fn set_pose(&mut self, transforms: &[DAffine3], shape_weights: &[f32]) -> Result<(), CollideError> {
         let tree = self.tree;
         for (what, found, expected) in [
@@ -105,7 +106,7 @@ impl<'a> PosedTree<'a> {
         Ok(())
     }
 
-    /// Moves to a frame of a clip of the rig.
+    /// Moves the tree to a frame of a clip of the rig.
     ///
     /// # Panics
     /// If the clip has no frame `frame`.
@@ -124,7 +125,7 @@ impl<'a> PosedTree<'a> {
         self.sphere(root)
     }
 
-    /// Number of spheres that were evaluated for this pose.
+    /// Number of spheres that have been evaluated in this pose.
     pub fn evaluated_spheres(&self) -> usize {
         self.evaluated
     }
@@ -134,7 +135,8 @@ impl<'a> PosedTree<'a> {
         self.tree.triangles[triangle as usize].map(|point| self.point(point))
     }
 
-    /// Adds the contacts of a ball with the surface to `found`: one for each triangle that it meets, in the order of the tree.
+    /// Adds the contacts of a ball with the surface to `found`: one for each triangle that it touches, in the order of
+    /// the tree.
     pub fn ball_contacts(&mut self, ball: Sphere, found: &mut Vec<SurfaceContact>) {
         let mut open = vec![self.root()];
         while let Some(node) = open.pop() {
@@ -209,7 +211,7 @@ impl<'a> PosedTree<'a> {
         }
         let influences = &tree.influences[node.influences[0] as usize..node.influences[1] as usize];
         let Some(home) = influences.first() else {
-            // No joint moves the points: posing puts them at the origin if the rig has joints.
+            // No joint moves the points: if the rig has joints, posing moves such points to the origin.
             let centre = if self.palette.is_empty() { rest } else { DVec3::ZERO };
             return Sphere { centre, radius: enlarged(centre, radius) };
         };
@@ -261,7 +263,8 @@ fn enlarged(centre: DVec3, radius: f64) -> f64 {
     radius + ROUNDING * (radius + centre.length())
 }
 
-/// Upper bound of the largest singular value: Gershgorin's for the eigenvalues of `AᵀA`. It is exact for rotations.
+/// Upper bound of the largest singular value, from Gershgorin's bound of the eigenvalues of `AᵀA`. It is exact for
+/// rotations.
 fn max_stretch(linear: DMat3) -> f64 {
     let squared = linear.transpose() * linear;
     let rows = [squared.x_axis, squared.y_axis, squared.z_axis];

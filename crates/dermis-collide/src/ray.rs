@@ -11,7 +11,7 @@ use crate::triangles::crossing;
 pub struct Ray {
     /// Start.
     pub origin: DVec3,
-    /// Direction, of any length but 0.
+    /// Direction, of any length except 0.
     pub direction: DVec3,
 }
 
@@ -22,7 +22,7 @@ pub struct RayHit {
     pub triangle: u32,
     /// Distance from the origin.
     pub distance: f64,
-    /// The point.
+    /// Point at which the ray hits the triangle.
     pub point: DVec3,
     /// Unit normal of the triangle, for counter-clockwise front faces.
     pub normal: DVec3,
@@ -31,8 +31,8 @@ pub struct RayHit {
 }
 
 impl PosedTree<'_> {
-    /// First triangle on a ray within a distance; `None` if there is none, or the direction has no length. Of equal
-    /// distances, the first triangle of the mesh is returned.
+    /// First triangle on a ray within a distance; `None` if there is none, or if the length of the direction is 0. If
+    /// several triangles are equally near, the one with the lowest index is returned.
     pub fn cast_ray(&mut self, ray: &Ray, max_distance: f64) -> Option<RayHit> {
         let direction = ray.direction.try_normalize()?;
         let (mut nearest, mut hit) = (max_distance, None);
@@ -67,7 +67,7 @@ impl PosedTree<'_> {
     }
 }
 
-/// Distance at which a ray enters a sphere, 0 inside; `None` if it misses.
+/// Distance at which a ray enters a sphere; 0 if it starts inside, `None` if it misses.
 fn entered(origin: DVec3, direction: DVec3, sphere: &Sphere) -> Option<f64> {
     let to = sphere.centre - origin;
     let along = to.dot(direction);

@@ -1,21 +1,24 @@
-//! Bounded deformation tree of a skinned mesh (James & Pai 2004), on the regions of its bones.
+//! Bounded deformation tree of a skinned mesh (James & Pai 2004), with a subtree for the region of each bone.
 //!
-//! Points are posed by `x_i = Σ_b w_ib T_b (p_i + Σ_k s_k o_ik)`, with joint transforms `T_b = (A_b, v_b)` and blend
-//! shapes. A node with points S and rest centre p̄ has the mean weights `μ_b` and mean offsets `ō_k` of S. Its sphere in a pose
-//! is, with `q = p̄ + Σ_k s_k ō_k` and the bone h of largest μ,
+//! Points are posed by `x_i = Σ_b w_ib T_b d_i`, with joint transforms `T_b = (A_b, v_b)` and rest points displaced by
+//! blend shapes, `d_i = p_i + Σ_k s_k o_ik`. A node with the points S has the centre p̄ of their rest positions, their mean
+//! weights `μ_b` and the centres `ō_k` of their offsets. With `q = p̄ + Σ_k s_k ō_k` and the bone h of largest `|μ|`, its
+//! sphere in a pose has
 //!
-//! - centre `c = Σ_b μ_b T_b q`,
-//! - radius `a σ (R + Σ_k |s_k| ρ_k) + Σ_b Δ_b ‖T_b q − T_h q‖ + δ ‖T_h q‖`,
+//! - the centre `c = Σ_b μ_b T_b q`,
+//! - the radius `a σ (R + Σ_k |s_k| ρ_k) + Σ_b Δ_b ‖T_b q − T_h q‖ + δ ‖T_h q‖`,
 //!
-//! where `R = max ‖p_i − p̄‖`, `ρ_k = max ‖o_ik − ō_k‖`, `Δ_b = max |w_ib − μ_b|`, `a = max Σ_b |w_ib|`, σ the largest
-//! stretch of a bone of the node, and `δ = max |Σ_b w_ib − Σ_b μ_b|`. It contains all points of S, because
-//! `x_i − c = Σ_b w_ib A_b (d_i − q) + Σ_b (w_ib − μ_b) T_b q`, and `Σ_b (w_ib − μ_b) T_h q` may be moved out of the second
-//! sum. Both take O(r) operations, for the r bones and shapes of the node. Δ is 0 where one bone moves all points and
-//! small where weights change slowly; `T_b q` and `T_h q` are near each other at joints, where weights change.
+//! with `R = max ‖p_i − p̄‖`, `ρ_k = max ‖o_ik − ō_k‖`, `Δ_b = max |w_ib − μ_b|`, `a = max Σ_b |w_ib|`, the largest stretch
+//! σ of a bone of the node, and `δ = max |Σ_b w_ib − Σ_b μ_b|`. The sphere contains all points of S, because
+//! `x_i − c = Σ_b w_ib A_b (d_i − q) + Σ_b (w_ib − μ_b) T_b q`, and the second sum is
+//! `Σ_b (w_ib − μ_b) (T_b q − T_h q) + (Σ_b w_ib − Σ_b μ_b) T_h q`. A sphere takes O(r) operations, for the r bones and
+//! shapes of the node. Δ is 0 if one bone moves all points, and small if weights vary slowly. If weights vary, the node is
+//! near a joint, and `T_b q` and `T_h q` are close to each other.
 //!
 //! Notation: p̄ is `centre`, μ and Δ are `mean` and `spread` of an influence, ō and ρ those of a shape, R is `radius`,
-//! a is `weight_sum`, δ is `sum_spread`. Regions are the triangles with one bone of largest weight; each is a binary tree,
-//! split at the median of the longest axis. The spheres above the regions are merged from those below in each pose.
+//! a is `weight_sum`, δ is `sum_spread`. A region consists of the triangles whose largest weight is on the same bone;
+//! it is a binary tree, split at the median of the longest axis. In each pose, the spheres above the regions are merged
+//! from those below.
 
 use dermis_mesh::{Object, Rig, TriMesh};
 use glam::DVec3;
@@ -25,7 +28,7 @@ use crate::CollideError;
 /// Maximum number of triangles in a leaf.
 const MAX_LEAF_TRIANGLES: usize = 8;
 
-/// Tree of spheres over the triangles of a rigged mesh.
+/// Tree of bounding spheres over the triangles of a rigged mesh.
 #[derive(Debug, Clone)]
 pub struct DeformationTree {
     pub(crate) points: Vec<DVec3>,
@@ -42,7 +45,7 @@ pub struct DeformationTree {
     pub(crate) influences: Vec<Influence>,
     /// One per node and shape.
     pub(crate) offsets: Vec<Offset>,
-    /// Pairs of children above the regions, the last is the root; indices from `nodes.len()` are earlier pairs.
+    /// Pairs of children above the regions; the last pair is the root. Indices from `nodes.len()` refer to earlier pairs.
     pub(crate) tops: Vec<[u32; 2]>,
     pub(crate) regions: Vec<u32>,
     pub(crate) inverse_binds: Vec<glam::DAffine3>,
@@ -93,7 +96,7 @@ impl DeformationTree {
         Ok(Self::of_mesh(&object.mesh, object.rig.as_deref()))
     }
 
-    /// Builds the tree of a mesh with triangles that `rig` moves.
+    /// Builds the tree of a mesh that has triangles and is moved by `rig`.
     fn of_mesh(mesh: &TriMesh, rig: Option<&Rig>) -> Self {
         let (mut rows, mut joints, mut weights) = (vec![0], Vec::new(), Vec::new());
         for point in 0..mesh.point_count() {
@@ -183,7 +186,7 @@ impl DeformationTree {
         largest.map_or(0, |(joint, _)| joint)
     }
 
-    /// Joins the roots of the regions pairwise, the pair of smallest common sphere in the rest pose first.
+    /// Joins the roots of the regions pairwise, starting with the pair whose common sphere in the rest pose is smallest.
     fn join_regions(&mut self) {
         let mut open: Vec<(u32, DVec3, f64)> = self
             .regions
@@ -286,7 +289,7 @@ fn add_influences(tree: &mut DeformationTree, points: &[u32]) -> f64 {
     for &point in points {
         all.extend(tree.row(point).map(|(joint, weight)| (joint, point, weight)));
     }
-    // Repeated joints of a point are one.
+    // Repeated joints of a point are merged.
     all.sort_by_key(|&(joint, point, _)| (joint, point));
     all.dedup_by(|next, kept| {
         let same = (next.0, next.1) == (kept.0, kept.1);
@@ -296,7 +299,7 @@ fn add_influences(tree: &mut DeformationTree, points: &[u32]) -> f64 {
     let first = tree.influences.len();
     let count = points.len() as f64;
     for group in all.chunk_by(|a, b| a.0 == b.0) {
-        // Points without the bone have the weight 0.
+        // Points that the bone does not influence have the weight 0.
         let in_all = group.len() == points.len();
         let start = if in_all { (f64::INFINITY, f64::NEG_INFINITY) } else { (0.0, 0.0) };
         let (low, high) = group.iter().fold(start, |(low, high), (_, _, w)| (w.min(low), w.max(high)));
@@ -310,7 +313,7 @@ fn add_influences(tree: &mut DeformationTree, points: &[u32]) -> f64 {
     points.iter().map(sum).fold(0.0, f64::max)
 }
 
-/// Sphere around points: the better of the centre of their box and the method of Ritter 1990.
+/// Sphere around points: the smaller of the one around the centre of their box and that of Ritter 1990.
 fn enclosing(points: &(impl Iterator<Item = DVec3> + Clone)) -> (DVec3, f64) {
     let (low, high) =
         points.clone().fold((DVec3::MAX, DVec3::MIN), |(low, high), point| (low.min(point), high.max(point)));

@@ -1,12 +1,12 @@
 //! Intersection of two triangles by the separating axis theorem (Gottschalk, Lin & Manocha 1996).
 //!
-//! Two triangles are disjoint if and only if their projections onto one of these axes are: the normals, the cross products
-//! of their edges, and, for parallel triangles, the normals of the edges in the plane. The axis of the smallest overlap
-//! is the direction of the shortest translation that separates the two.
+//! Two triangles are disjoint if and only if their projections onto one of these axes are disjoint: the normals, the
+//! cross products of their edges, and, for parallel triangles, the normals of the edges in the plane. The axis with the
+//! smallest overlap is the direction of the shortest translation that separates the two.
 
 use glam::DVec3;
 
-/// Sine of the angle between two directions below which they are parallel.
+/// Sine of an angle below which two directions count as parallel.
 const PARALLEL: f64 = 1e-9;
 
 /// Shortest translation that separates two triangles.
@@ -65,8 +65,8 @@ pub(crate) fn overlap(a: &[DVec3; 3], b: &[DVec3; 3]) -> Option<Overlap> {
     best.depth.is_finite().then_some(best)
 }
 
-/// Middle of the intersection of two triangles that overlap: the mean of the points where edges of one cross the other; the
-/// mean of all corners if they only touch.
+/// Middle of the intersection of two triangles that overlap: the mean of the points at which edges of one cross the
+/// other, or the mean of all corners if they only touch.
 pub(crate) fn middle(a: &[DVec3; 3], b: &[DVec3; 3]) -> DVec3 {
     let (mut sum, mut count) = (DVec3::ZERO, 0.0);
     for (edges, triangle) in [(a, b), (b, a)] {
@@ -81,7 +81,7 @@ pub(crate) fn middle(a: &[DVec3; 3], b: &[DVec3; 3]) -> DVec3 {
     if count > 0.0 { sum / count } else { (a.iter().sum::<DVec3>() + b.iter().sum::<DVec3>()) / 6.0 }
 }
 
-/// Multiple of `direction` from 0 to `limit` at which the ray from `origin` meets a triangle (Möller & Trumbore 1997).
+/// Multiple of `direction`, from 0 to `limit`, at which the ray from `origin` hits a triangle (Möller & Trumbore 1997).
 pub(crate) fn crossing(origin: DVec3, direction: DVec3, [a, b, c]: &[DVec3; 3], limit: f64) -> Option<f64> {
     let (ab, ac) = (*b - *a, *c - *a);
     let across = direction.cross(ac);
@@ -91,7 +91,7 @@ pub(crate) fn crossing(origin: DVec3, direction: DVec3, [a, b, c]: &[DVec3; 3], 
     let over = from.cross(ab);
     let v = direction.dot(over) / determinant;
     let t = ac.dot(over) / determinant;
-    // A comparison with NaN, for a ray in the plane of the triangle, is false.
+    // If the ray is in the plane of the triangle, the values are NaN and the comparisons are false.
     (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && t >= 0.0 && t <= limit).then_some(t)
 }
 

@@ -1,4 +1,4 @@
-//! Queries find what a search over all triangles finds, and spheres contain their points, in any pose.
+//! In any pose, queries return the same results as a search over all triangles, and spheres contain their points.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ fn corners(object: &Object, points: &[DVec3], triangle: usize) -> [DVec3; 3] {
     object.mesh.triangles()[triangle].map(|point| points[point as usize])
 }
 
-/// Distance between two triangles by their corners and edges; 0 if an edge of one crosses the other.
+/// Returns true if an edge of one triangle crosses the other.
 fn crosses(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
     let hits = |from: &[DVec3; 3], to: &[DVec3; 3]| {
         (0..3).any(|k| {
@@ -123,7 +123,7 @@ proptest! {
         posed.ball_contacts(ball, &mut found);
         let mut found: Vec<u32> = found.into_iter().map(|contact| contact.triangle).collect();
         found.sort_unstable();
-        // Posing rounds to f32; triangles at the very edge of the ball may be on either side.
+        // Posing rounds to f32, so triangles that just touch the ball can have either result.
         for triangle in 0..object.mesh.triangle_count() {
             let distance = closest_point(corners(&object, &points, triangle), ball.centre).distance(ball.centre);
             if (distance - radius).abs() > 1e-4 {
@@ -169,7 +169,7 @@ proptest! {
                 let (t, u) = (corners(&a, &points_a, one), corners(&b, &points_b, other));
                 let is_found = pairs.binary_search(&[one as u32, other as u32]).is_ok();
                 if is_found != crosses(&t, &u) {
-                    // Only pairs that touch within rounding may differ.
+                    // Results differ only for pairs that touch up to rounding.
                     let depth = found.iter().find(|c| c.triangles == [one as u32, other as u32]).map_or(0.0, |c| c.depth);
                     prop_assert!(depth < 1e-5, "{one} and {other}, depth {depth}");
                 }

@@ -175,7 +175,7 @@ fn skipped(object: &Object, units: Units, holds: Holds) -> Vec<&'static str> {
     let mut parts = vec![
         (holds.rig, object.rig.is_some(), "rigs"),
         (holds.tets, object.tets.is_some(), "tetrahedra"),
-        (holds.attributes, !object.attributes.is_empty(), "scalars per point"),
+        (holds.attributes, !object.attributes.is_empty(), "attributes of points"),
         (holds.units, units.metres_per_unit.is_some() || units.up_axis.is_some(), "units and the up axis"),
     ];
     if let Some(layout) = object.mesh.layout() {

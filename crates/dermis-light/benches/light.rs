@@ -1,6 +1,7 @@
-//! Transfer vectors of about 17,000 points in 48 frames with 256 rays per point: two galloping horses and a patch of ground.
+//! Time for the transfer vectors of about 17,000 points in 48 frames with 256 rays per point: two galloping horses and a
+//! patch of ground.
 //!
-//! Asked: at most 60 s on 2 cores. A number as argument limits the frames.
+//! Target: at most 60 s on 2 cores. A number as an argument limits the number of frames.
 #![allow(missing_docs, reason = "a program, not an interface")]
 
 use std::time::Instant;

@@ -55,8 +55,8 @@ pub fn directions(count: usize) -> Vec<DVec3> {
     (0..count).map(direction).collect()
 }
 
-/// Coefficients of light from a direction, the radiance of which falls off with the cosine to the power `sharpness`. Its
-/// irradiance on a surface that faces it is about 1.
+/// Coefficients of light around a direction; its radiance is proportional to the cosine of the angle from the direction,
+/// raised to the power `sharpness`. A white surface that faces the direction reflects about 1.
 pub fn light_from(direction: DVec3, sharpness: i32) -> [f64; MAX_COEFFICIENTS] {
     const SAMPLES: usize = 4096;
     let towards = direction.normalize_or(DVec3::Y);

@@ -1,9 +1,9 @@
-//! Precomputed light on animated surfaces: diffuse radiance transfer with shadows, and its low-rank approximation.
+//! Precomputed lighting of animated surfaces: diffuse radiance transfer with shadows, and its low-rank approximation.
 //!
-//! [`transfer()`] computes the transfer vectors of every point in every frame (Sloan, Kautz & Snyder 2002): the reflected
-//! light is the product of a point's vector with the spherical harmonics of the lighting. [`reduce()`] approximates the
-//! vectors of all frames by a truncated singular value decomposition, [`factorize()`] lit colours by non-negative
-//! factors (James & Twigg 2005, section 6).
+//! [`transfer()`] computes the transfer vector of every point in every frame (Sloan, Kautz & Snyder 2002): the light that
+//! a point reflects is the scalar product of its vector and the coefficients of the lighting in spherical harmonics.
+//! [`reduce()`] approximates the vectors of all frames by a truncated singular value decomposition; [`factorize()`]
+//! approximates lit colours by non-negative factors (James & Twigg 2005, section 6).
 
 #![forbid(unsafe_code)]
 
@@ -43,8 +43,8 @@ pub enum LightError {
         /// Required memory.
         bytes: usize,
     },
-    /// A value that must not be negative is.
-    #[error("value {0} to be factorized is negative or not finite")]
+    /// A value to be factorized is negative or not finite.
+    #[error("value {0} is negative or not finite and cannot be factorized")]
     Negative(usize),
     /// The observer stopped the work.
     #[error("stopped before there was a result")]
@@ -57,8 +57,8 @@ impl LightError {
         match self {
             Self::Order(_) => Some("order 4 has 16 coefficients, order 5 has 25"),
             Self::Rays(_) => Some("256 rays resolve soft shadows"),
-            Self::Rank => Some("start with 8"),
-            Self::TooLarge { .. } => Some("use fewer frames, or a level of detail"),
+            Self::Rank => Some("try 8"),
+            Self::TooLarge { .. } => Some("use fewer frames, or a coarser level of detail"),
             _ => None,
         }
     }

@@ -1,8 +1,9 @@
 //! Non-negative matrix factorization `V ≈ W H` with W, H ≥ 0 (Lee & Seung 2000, Theorem 1).
 //!
 //! The multiplicative updates `H ← H ∘ (WᵀV) / (WᵀW H)` and `W ← W ∘ (V Hᵀ) / (W H Hᵀ)` never increase `‖V − W H‖`, and
-//! keep the factors non-negative. V has a row per point and a column per frame. The start is fixed: columns of V at even
-//! distances, mixed with the mean. Sums are over blocks of fixed size, so the result does not depend on the threads.
+//! keep the factors non-negative. V has a row per point and a column per frame. The initial factors are evenly spaced
+//! columns of V, mixed with the mean. Sums are computed in blocks of fixed size, so the result does not depend on the
+//! number of threads.
 
 use rayon::prelude::*;
 
@@ -10,7 +11,7 @@ use crate::LightError;
 
 /// Points per block of a sum.
 const BLOCK: usize = 512;
-/// Denominators below this are zero.
+/// Value below which a denominator counts as zero.
 const TINY: f64 = 1e-300;
 
 /// Non-negative factors of lit colours.
@@ -83,7 +84,7 @@ impl Matrix<'_> {
             (0..self.rank).map(move |k| (0.9 * self.at(point, frame_of(k)) + 0.1 * mean + 1e-6) / self.rank as f64)
         };
         let weights = (0..self.points).flat_map(row).collect();
-        // Components near a frame are stronger in it.
+        // A component is stronger in frames near its own.
         let near = |frame: usize, k: usize| 1.0 / (1.0 + frame.abs_diff(frame_of(k)) as f64);
         let values = (0..self.frames).flat_map(|frame| (0..self.rank).map(move |k| 0.5 + near(frame, k))).collect();
         (weights, values)
@@ -144,7 +145,7 @@ impl Matrix<'_> {
         if sums[1] > 0.0 { (sums[0] / sums[1]).sqrt() } else { 0.0 }
     }
 
-    /// Sum over all points of what `add` adds to `width` numbers, in blocks of fixed size.
+    /// Sums `width` numbers, to which `add` adds the contribution of a point, over all points in blocks of fixed size.
     fn summed(&self, width: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
         let blocks: Vec<usize> = (0..self.points).step_by(BLOCK).collect();
         let sums: Vec<Vec<f64>> = blocks
@@ -159,7 +160,7 @@ impl Matrix<'_> {
     }
 }
 
-/// `x ← x ∘ numerator / (G x)`; entries whose denominator is zero stay.
+/// `x ← x ∘ numerator / (G x)`; entries whose denominator is zero do not change.
 fn multiply_ratio(x: &mut [f64], numerator: &[f64], gram: &[f64]) {
     let rank = x.len();
     let denominators: Vec<f64> =

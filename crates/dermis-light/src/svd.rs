@@ -1,9 +1,10 @@
 //! Truncated singular value decomposition of the transfer vectors of all frames (SMA §6).
 //!
-//! The matrix T has a row per point, with the vectors of all frames, and is approximated by `T ≈ W Bᵀ`: r weights per point,
-//! constant over time, and r numbers per coefficient and frame. A shader multiplies the r numbers of the light in a frame
-//! with the weights. B is found by subspace iteration (Golub & Van Loan, §8.2) with a few additional vectors, from a
-//! fixed start; W is the projection of T. The error of each rank is that of the projection, not an estimate.
+//! The matrix T has a row per point, with the vectors of all frames, and is approximated by `T ≈ W Bᵀ`: r weights per
+//! point, constant over time, and r values per coefficient and frame. A renderer multiplies the values of a frame by
+//! the coefficients of the light once per frame; a shader multiplies the resulting r numbers by the weights of each
+//! point. B is found by subspace iteration (Golub & Van Loan, §8.2) with a few additional vectors and fixed initial
+//! vectors; W is the projection of T. The error of each rank is that of the projection, not an estimate.
 
 use dermis_math::symmetric_eigen::symmetric_eigen;
 use rayon::prelude::*;
@@ -13,7 +14,7 @@ use crate::transfer::Transfer;
 
 /// Additional vectors of the iteration.
 const OVERSAMPLING: usize = 8;
-/// Iterations; each multiplies errors by the squared ratio of singular values.
+/// Number of iterations; each multiplies the error by the squared ratio of two successive singular values.
 const ITERATIONS: usize = 8;
 /// Points per block of a sum.
 const BLOCK: usize = 512;
@@ -40,7 +41,7 @@ impl Reduction {
     }
 }
 
-/// Reduces transfer vectors to `rank` components, or fewer if there are no more.
+/// Reduces transfer vectors to `rank` components, or to as many as there are.
 pub fn reduce(transfer: &Transfer, rank: usize) -> Result<Reduction, LightError> {
     if rank == 0 {
         return Err(LightError::Rank);
@@ -89,7 +90,7 @@ pub fn reduce(transfer: &Transfer, rank: usize) -> Result<Reduction, LightError>
     })
 }
 
-/// A number from −0.5 to 0.5 without a pattern, which depends only on `at` (the finalizer of `SplitMix64`).
+/// Pseudo-random number from −0.5 to 0.5 that depends only on `at` (the finalizer of `SplitMix64`).
 fn scattered(at: u64) -> f64 {
     let mut bits = at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -97,7 +98,7 @@ fn scattered(at: u64) -> f64 {
     ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
 }
 
-/// `T V`: for each point, the products of its row with the vectors.
+/// `T V`: for each point, the products of its row and the vectors.
 fn project(transfer: &Transfer, basis: &[Vec<f64>]) -> Vec<f64> {
     let width = basis.len();
     let mut products = vec![0.0; transfer.point_count * width];
@@ -138,7 +139,8 @@ fn transposed_product(transfer: &Transfer, products: &[f64], width: usize) -> Ve
     (0..width).map(|k| (0..columns).map(|column| sums.iter().map(|sum| at(k)(sum, column)).sum()).collect()).collect()
 }
 
-/// Orthonormal vectors of the same span, by modified Gram–Schmidt, twice; vectors without a rest become zero.
+/// Orthonormal vectors with the same span, by two passes of modified Gram–Schmidt; linearly dependent vectors become
+/// zero.
 fn orthonormalize(vectors: &mut [Vec<f64>]) {
     for _ in 0..2 {
         for k in 0..vectors.len() {

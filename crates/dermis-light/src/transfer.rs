@@ -1,9 +1,10 @@
 //! Diffuse radiance transfer with shadows (Sloan, Kautz & Snyder 2002, Eq. 1).
 //!
-//! The transfer vector of a point with normal n is `t_i = 1/π ∫ V(ω) max(0, n·ω) Y_i(ω) dω`, with the visibility V and the
-//! spherical harmonics Y in the axes of the scene. A white surface reflects `Σ_i t_i l_i` of light with coefficients l. The
-//! integral is a sum over directions spread evenly over the sphere; rays that reach the ground plane are blocked. Frames are
-//! independent of each other, so the result does not depend on the number of threads.
+//! The transfer vector of a point with normal n is `t_i = 1/π ∫ V(ω) max(0, n·ω) Y_i(ω) dω`, with the visibility V and
+//! the spherical harmonics Y in the axes of the scene. Under light with the coefficients l, a white surface reflects
+//! `Σ_i t_i l_i`. The integral is approximated by a sum over directions that are spread evenly over the sphere; rays
+//! that reach the ground plane are blocked. Frames are independent of each other, so the result does not depend on the
+//! number of threads.
 
 use dermis_math::progress::Progress;
 use dermis_mesh::geometry::point_normals;
@@ -15,9 +16,9 @@ use crate::LightError;
 use crate::harmonics::{MAX_COEFFICIENTS, MAX_ORDER, basis, directions};
 use crate::visibility::Grid;
 
-/// Distance of the start of a ray from the surface, relative to the diagonal.
+/// Distance between the origin of a ray and the surface, relative to the diagonal.
 const GAP: f32 = 1e-5;
-/// Largest size of all transfer vectors.
+/// Maximum total size of the transfer vectors.
 const MAX_BYTES: usize = 8 << 30;
 /// Frames per block, after which progress is reported.
 const BLOCK: usize = 8;
@@ -25,9 +26,9 @@ const BLOCK: usize = 8;
 /// Options of [`transfer()`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LightOptions {
-    /// Order n of the spherical harmonics, which have n² coefficients; a larger order has sharper shadows.
+    /// Order n of the spherical harmonics, which have n² coefficients; a larger order gives sharper shadows.
     pub order: usize,
-    /// Number of rays in the hemisphere of a point; more have less noise and take proportionally longer.
+    /// Number of rays in the hemisphere of a point; more rays give less noise and take proportionally longer.
     pub rays: usize,
     /// Axis that points up.
     pub up: DVec3,
@@ -52,7 +53,7 @@ pub struct Transfer {
     pub coefficients: usize,
     /// The vectors: frame by frame, point by point.
     pub vectors: Vec<f32>,
-    /// Unblocked part of the hemisphere of each point, weighted by the cosine, 0 to 1: frame by frame.
+    /// Unblocked fraction of the hemisphere of each point, weighted by the cosine, frame by frame.
     pub ambient: Vec<f32>,
 }
 
@@ -63,13 +64,13 @@ impl Transfer {
         &self.vectors[first..first + self.coefficients]
     }
 
-    /// Light that each point reflects in each frame under light with the given coefficients, not below 0: frame by frame.
+    /// Light that each point reflects under light with the given coefficients, at least 0, frame by frame.
     pub fn lit(&self, light: &[f64]) -> Vec<f32> {
         let reflected = |vector: &[f32]| -> f64 { vector.iter().zip(light).map(|(t, l)| f64::from(*t) * l).sum() };
         self.vectors.chunks_exact(self.coefficients).map(|vector| reflected(vector).max(0.0) as f32).collect()
     }
 
-    /// Unblocked part of the hemisphere of each point, averaged over all frames.
+    /// Unblocked fraction of the hemisphere of each point, averaged over all frames.
     pub fn mean_ambient(&self) -> Vec<f32> {
         let mean = |point: usize| {
             let values = (0..self.frame_count).map(|frame| f64::from(self.ambient[frame * self.point_count + point]));
@@ -79,10 +80,10 @@ impl Transfer {
     }
 }
 
-/// Computes the transfer vectors of `frames`, lists of the points of `triangles`.
+/// Computes the transfer vectors of the points of `triangles` in each of `frames`.
 ///
 /// # Panics
-/// If a triangle refers to a point that a frame does not have, or frames differ in length.
+/// If a triangle refers to a point that a frame does not have, or if frames have different numbers of points.
 pub fn transfer(
     frames: &[Vec<Vec3>],
     triangles: &[[u32; 3]],
@@ -121,7 +122,7 @@ pub fn transfer(
     Ok(Transfer { point_count, frame_count, coefficients, vectors, ambient })
 }
 
-/// Directions of rays, their basis functions, and the ground.
+/// Directions of the rays with the values of their basis functions, and the ground.
 struct Rays {
     directions: Vec<(DVec3, [f32; MAX_COEFFICIENTS])>,
     /// Weight of a ray: its solid angle over π.
@@ -132,7 +133,7 @@ struct Rays {
 
 impl Rays {
     fn new(options: &LightOptions) -> Self {
-        // A hemisphere has half of the directions.
+        // A hemisphere contains half of the directions.
         let all = directions(2 * options.rays);
         let weight = (4.0 / all.len() as f64) as f32;
         let with_basis = |direction: DVec3| (direction, basis(direction).map(|value| value as f32));

@@ -1,20 +1,22 @@
 //! Visibility of points from one direction: exact casts of parallel rays.
 //!
-//! All rays of a direction are parallel, so in the plane across it each is a point and each triangle a triangle. Triangles
-//! are sorted into the cells of a grid in this plane, and a ray is tested against those of its cell that reach above its
-//! origin. Compared with a tree of boxes, nothing is traversed: the grid is built in one pass over the triangles and pays
-//! off as soon as there are about as many rays as triangles.
+//! All rays of a direction are parallel. Projected onto the plane perpendicular to the direction, a ray is a point, and
+//! a triangle is still a triangle. Triangles are sorted into the cells of a grid in this plane, and a ray is tested
+//! against those of its cell that reach above its origin. Unlike a bounding volume hierarchy, the grid is not
+//! traversed. It is built in one pass over the triangles, which is worthwhile if there are about as many rays as
+//! triangles.
 
 use glam::{DVec3, Vec3};
 
-/// Triangles per cell on average; more cells take longer to fill, fewer to test.
+/// Mean number of triangles per cell: with smaller cells the grid takes longer to fill, with larger cells rays take
+/// longer.
 const TRIANGLES_PER_CELL: f64 = 4.0;
 /// End of the entries of a cell.
 const NONE: u32 = u32::MAX;
-/// Most cells along an axis.
+/// Maximum number of cells along an axis.
 const MAX_CELLS: usize = 1024;
 
-/// Grid across one direction. Its memory is reused for the next.
+/// Grid in the plane perpendicular to a direction. Its memory is reused for the next direction.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     low: [f32; 2],
@@ -24,7 +26,7 @@ pub(crate) struct Grid {
     heads: Vec<(f32, u32)>,
     /// Triangles of the cells, each with the entry before it in its cell.
     entries: Vec<[u32; 2]>,
-    /// Coordinates of each point: two across the direction, one along it.
+    /// Coordinates of each point: two in the plane, one along the direction.
     points: Vec<[f32; 3]>,
     flat: Vec<Flat>,
 }
@@ -39,7 +41,7 @@ struct Flat {
 }
 
 impl Grid {
-    /// Sorts the triangles into the cells across `direction`.
+    /// Sorts the triangles into the cells of the plane perpendicular to `direction`.
     pub(crate) fn fill(&mut self, points: &[Vec3], triangles: &[[u32; 3]], direction: DVec3) {
         let (u, v) = direction.any_orthonormal_pair();
         let [u, v, d] = [u, v, direction].map(glam::DVec3::as_vec3);
@@ -118,7 +120,7 @@ impl Flat {
     fn new([a, b, c]: [[f32; 3]; 3]) -> Self {
         let (ab, ac) = ([b[0] - a[0], b[1] - a[1]], [c[0] - a[0], c[1] - a[1]]);
         let area = ab[0] * ac[1] - ab[1] * ac[0];
-        // Infinite weights of a triangle seen from its edge contain no point.
+        // A triangle seen edge-on has infinite weights and contains no point.
         let inverse = 1.0 / area;
         let (v, w) = ([ac[1] * inverse, -ac[0] * inverse], [-ab[1] * inverse, ab[0] * inverse]);
         let rise = [0, 1].map(|axis| v[axis] * (b[2] - a[2]) + w[axis] * (c[2] - a[2]));
@@ -168,7 +170,7 @@ mod tests {
                 let all: Vec<(f64, f64)> = others
                     .filter_map(|t| hits(origin, direction, t.map(|p| points[p as usize].as_dvec3())))
                     .collect();
-                // Rays through an edge, or origins on a triangle, are within rounding of both results.
+                // Because of rounding, rays through an edge and origins on a triangle can have either result.
                 if all.iter().any(|(t, margin)| margin.abs() < 1e-3 || t.abs() < 1e-3) {
                     continue;
                 }

@@ -45,7 +45,7 @@ fn a_convex_shape_has_the_harmonics_of_the_cosine() {
     for (point, position) in points.iter().enumerate() {
         let expected = basis(position.as_dvec3());
         for (k, (&value, expected)) in found.vector(0, point).iter().zip(expected).enumerate() {
-            // Facets and a few thousand rays.
+            // The tolerance covers the facets and the finite number of rays.
             let error = f64::from(value) - bands[k.isqrt()] * expected;
             assert!(error.abs() < 0.02, "{k} at {position}: {value}");
         }

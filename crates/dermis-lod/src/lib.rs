@@ -66,7 +66,7 @@ pub enum LodError {
     #[error("'{0}' has no triangles")]
     NoTriangles(String),
     /// The object moves by recorded frames, without a skin.
-    #[error("'{0}' has recorded frames and no skin")]
+    #[error("'{0}' has recorded frames, but no skin")]
     NoSkin(String),
     /// The points of the object are nodes of tetrahedra.
     #[error("'{0}' has tetrahedra, whose nodes are its points")]

@@ -1,4 +1,4 @@
-//! Time of a picture of 1600×1200 pixels of a surface with about 40,000 triangles, on one thread.
+//! Time for a picture of 1600×1200 pixels of a surface with about 40,000 triangles, on one thread.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -13,7 +13,7 @@ use glam::{Mat3, Vec2, Vec3};
 
 /// Angle of view over the smaller side of a panel: that of a portrait lens, which hardly distorts.
 const FIELD_OF_VIEW_DEGREES: f32 = 28.0;
-/// Part of the picture that is left free on each side.
+/// Fraction of the picture that is kept free on each side.
 const MARGIN: f32 = 0.07;
 /// Distance of the camera from a shape without extent.
 const MIN_DISTANCE: f32 = 1e-6;
@@ -35,14 +35,14 @@ pub struct View {
     pub azimuth_degrees: f32,
     /// Angle above the horizon in degrees, from −90 to 90.
     pub elevation_degrees: f32,
-    /// Magnification relative to the automatic framing. Larger shows less of the surroundings.
+    /// Magnification relative to the automatic framing. Larger values show less of the surroundings.
     pub zoom: f32,
     /// Point in the centre of the picture; `None` centres the shape.
     pub target: Option<Vec3>,
 }
 
 impl Default for View {
-    /// The view from the front, half from the side and slightly from above.
+    /// A three-quarter view from the front, slightly from above.
     fn default() -> Self {
         let (_, [azimuth_degrees, elevation_degrees]) = NAMED[0];
         Self { azimuth_degrees, elevation_degrees, zoom: 1.0, target: None }
@@ -156,7 +156,7 @@ pub struct Camera {
     pub(crate) up: Vec3,
     /// Towards the viewer.
     pub(crate) back: Vec3,
-    /// Distance of the plane in front of which nothing is drawn.
+    /// Distance of the near plane, in front of which nothing is drawn.
     pub(crate) near: f32,
 }
 
@@ -197,7 +197,7 @@ impl Projection {
         2.0 * self.to_camera(point).z / self.scale
     }
 
-    /// Direction of the ray through a location of the picture; its length is 1 along the optical axis.
+    /// Direction of the ray through a location of the picture; its component along the optical axis is 1.
     pub(crate) fn ray(self, pixel: Vec2) -> Vec3 {
         let at = (pixel - self.center) / self.scale;
         self.camera.right * at.x - self.camera.up * at.y - self.camera.back

@@ -61,8 +61,8 @@ const SHOULDER: f32 = 0.72;
 /// Desaturation of highlights beyond the shoulder.
 const DESATURATION: f32 = 0.10;
 
-/// Display light of scene light: linear up to a shoulder that approaches white, with the same hue. Highlights lose
-/// saturation as on film. Base colours are kept, so that a colour map is readable on a lit surface.
+/// Tone curve from scene light to displayed light: linear up to a shoulder that approaches white, with the same hue.
+/// Highlights lose saturation as on film. Base colours are kept, so that a colour map is readable on a lit surface.
 pub(crate) fn tone_map(color: [f32; 3]) -> [f32; 3] {
     let peak = color[0].max(color[1]).max(color[2]);
     if peak <= SHOULDER {

@@ -5,16 +5,17 @@ use crate::color::oklch;
 /// A colour map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorMap {
-    /// From light grey over yellow, orange and red to dark violet. Small values are light, so that good fits are not dark.
+    /// From light grey through yellow, orange and red to dark violet. Small values are light, so that good fits are not
+    /// dark.
     #[default]
     Sequential,
-    /// From blue over light grey to red, for signed quantities with 0 in the middle.
+    /// From blue through light grey to red, for signed quantities with 0 in the middle.
     Diverging,
 }
 
 /// Lightness of the lightest and the darkest colour.
 const LIGHTNESS: [f32; 2] = [0.90, 0.33];
-/// Darkest lightness of the diverging map, which has two ends.
+/// Lightness of both ends of the diverging map.
 const DIVERGING_DARKEST: f32 = 0.42;
 
 impl ColorMap {

@@ -2,10 +2,10 @@
 
 use glam::{Vec2, Vec3};
 
-/// Texels at the border without a surface.
+/// Width of the empty border, in texels.
 const BORDER: f32 = 2.0;
 
-/// A parallel projection of a geometry along a direction: the coordinate of the surface that is nearest to the light.
+/// A parallel projection of a geometry along a direction: for each texel, the depth of the surface nearest to the light.
 #[derive(Debug)]
 pub(crate) struct DepthMap {
     /// Axes of the map, in texels per length.
@@ -22,7 +22,7 @@ pub(crate) struct DepthMap {
 }
 
 impl DepthMap {
-    /// Map of `size` × `size` texels of the triangles, which are inside the sphere around `center`.
+    /// Map with `size` × `size` texels of the triangles, all of which are inside the sphere around `center`.
     pub(crate) fn new(
         direction: Vec3,
         size: usize,

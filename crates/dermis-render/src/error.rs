@@ -1,11 +1,11 @@
-//! Reasons why there is no picture.
+//! Reasons why a picture cannot be drawn.
 
-/// Largest width and height of a picture in pixels.
+/// Maximum width and height of a picture in pixels.
 pub const MAX_SIZE: usize = 16_384;
-/// Largest number of pixels of a picture: a picture in floating point then takes 1 GB.
+/// Maximum number of pixels of a picture, for which a picture in floating point takes 1 GB.
 pub const MAX_PIXELS: usize = 1 << 26;
 
-/// Reasons why there is no picture.
+/// Reasons why a picture cannot be drawn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {

@@ -14,9 +14,9 @@ const REACH: f32 = 2.4;
 const FADE: f32 = 0.42;
 /// Passes of the blur of the room's shadows, each over three texels.
 const BLUR_PASSES: usize = 20;
-/// Passes of the blur of the shadow of the key light, which hides its single lights.
+/// Passes of the blur of the shadow of the key light, which hides the steps between its lights.
 const KEY_BLUR_PASSES: usize = 2;
-/// Fraction of the blocked light that is missing; the rest arrives from the surroundings.
+/// Fraction of the blocked light that is missing; the remainder is replaced by light from the surroundings.
 const STRENGTH: f32 = 0.9;
 
 /// Shadows on a horizontal plane.
@@ -47,7 +47,8 @@ impl Floor {
             studio.receive(&receivers).iter().map(|light| [part(light.key), part(light.room)]).collect()
         };
         let rows: Vec<Vec<[f32; 2]>> = (0..SIZE).into_par_iter().map(row).collect();
-        // Nothing shades the corners of the map from the room, nor one of them from the key light.
+        // The corners of the map are not in the shadow of the room's lights, and at least one is not in that of the key
+        // light.
         let all = rows.iter().flatten();
         let full = all.fold([0f32; 2], |full, light| [full[0].max(light[0]), full[1].max(light[1])]);
         let mut key: Vec<f32> = rows.iter().flatten().map(|light| light[0]).collect();

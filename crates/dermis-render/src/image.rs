@@ -73,7 +73,7 @@ impl Canvas {
     }
 
     pub(crate) fn finish(&self) -> Image {
-        // The curve is steepest at black, with a fifth of a byte per entry.
+        // The curve is steepest at black, where an entry covers a fifth of a byte value.
         let last = (SRGB_ENTRIES - 1) as f32;
         let table: Vec<u8> = (0..SRGB_ENTRIES).map(|at| to_byte(encode_srgb(at as f32 / last))).collect();
         let pixel = |&[r, g, b, a]: &[f32; 4]| {

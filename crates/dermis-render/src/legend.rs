@@ -20,7 +20,7 @@ pub struct Legend {
 
 /// Height of the legend, in heights of capitals.
 pub(crate) const HEIGHT: f32 = 6.0;
-/// Largest number of numbers on the bar.
+/// Maximum number of labels on the bar.
 const MAX_TICKS: f64 = 6.0;
 
 impl Legend {

@@ -1,8 +1,8 @@
 //! Pictures of surfaces, drawn on the CPU: for documentation, tests and machines without a display.
 //!
-//! [`draw`] rasterizes the triangles of each panel in tiles, shades every visible triangle of
-//! every pixel once with the lights of a photo studio, and composes panels, floor, labels and legend. All steps are
-//! deterministic: the same input gives the same bytes for any number of threads.
+//! [`draw`] rasterizes the triangles of each panel in tiles, shades every visible triangle of every pixel once with the
+//! lights of a photo studio, and composes panels, floor, labels and legend. All steps are deterministic: the same input
+//! gives the same bytes for any number of threads.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,10 @@
 //! A photo studio: a key light, a rim light and a bright room, all with shadows.
 //!
-//! All light is a sum of distant lights, each with a depth map. The room is [`ROOM_LIGHTS`] lights at the points of a
-//! Fibonacci lattice on the sphere (Swinbank & Purser 2006), whose radiance depends on the direction; together their
-//! shadows are ambient occlusion. The key light is [`KEY_LIGHTS`] lights in a cone, which give its shadow a penumbra. The
-//! reflected light of a white matte surface is `Σ Lᵢ (n · lᵢ) Vᵢ`, with the visibility `V` from the maps.
+//! The lighting is a sum of distant lights, each with a depth map. The room consists of [`ROOM_LIGHTS`] lights at the
+//! points of a Fibonacci lattice on the sphere (Swinbank & Purser 2006), whose radiance depends on the direction;
+//! together, their shadows approximate ambient occlusion. The key light consists of [`KEY_LIGHTS`] lights in a cone,
+//! which give its shadow a penumbra. A white matte surface reflects `Σ Lᵢ (n · lᵢ) Vᵢ`, with the visibility `V` from
+//! the maps.
 
 use glam::{Mat3, Vec3};
 use rayon::prelude::*;
@@ -11,9 +12,9 @@ use rayon::prelude::*;
 use crate::camera::Camera;
 use crate::depth_map::{DepthMap, Lookup};
 
-/// Lights of the room.
+/// Number of lights of the room.
 const ROOM_LIGHTS: usize = 96;
-/// Lights of the key light.
+/// Number of lights of the key light.
 const KEY_LIGHTS: usize = 20;
 /// Texels per side of the depth maps.
 const ROOM_MAP: usize = 256;
@@ -110,7 +111,7 @@ impl Block {
     fn locate(&self, light: Vec3, bias: f32, lookup: &Lookup, located: &mut [[f32; BLOCK]; 3]) {
         let ([px, py, pz], [fx, fy, fz]) = (&self.positions, &self.facings);
         for at in 0..BLOCK {
-            // At grazing light a texel spans more depth, so the point is moved farther off the surface.
+            // If the light is grazing, a texel spans more depth, so the point is moved farther off the surface.
             let slope = 1.0 - (fx[at] * light.x + fy[at] * light.y + fz[at] * light.z).clamp(0.0, 1.0);
             let lift = bias * (0.6 + slope);
             let point = Vec3::new(px[at] + fx[at] * lift, py[at] + fy[at] * lift, pz[at] + fz[at] * lift);
@@ -131,7 +132,7 @@ impl Received {
 }
 
 impl Studio {
-    /// Lights around the triangles, which turn with the camera.
+    /// Lights around the triangles. They rotate with the camera.
     pub(crate) fn new(camera: &Camera, positions: &[Vec3], triangles: &[[u32; 3]]) -> Self {
         let right = Vec3::new(camera.right.x, 0.0, camera.right.z).normalize_or(Vec3::X);
         let axes = Mat3::from_cols(right, Vec3::Y, right.cross(Vec3::Y));
@@ -157,8 +158,8 @@ impl Studio {
         let mut received = vec![Received::default(); receivers.len()];
         let mut cosines = [0f32; BLOCK];
         let mut located = [[0f32; BLOCK]; 3];
-        // Neighbouring points read neighbouring texels, so the maps are visited one after the other. Most blocks are
-        // on one side of a surface, so that about half of the lights cannot reach them at all.
+        // Neighbouring points read neighbouring texels, so the maps are visited one after the other. Most blocks are on
+        // one side of a surface, so about half of the lights cannot reach them.
         for light in &self.lights {
             let lookup = light.map.lookup();
             for (block, received) in blocks.iter().zip(received.chunks_mut(BLOCK)) {

@@ -16,7 +16,7 @@ use crate::shade::{Fragment, Shading, Wire, coverage, fragment};
 use crate::surface::{Geometry, Surface, expect_valid};
 use crate::text::TextStyle;
 
-/// Smallest width and height of a panel.
+/// Minimum width and height of a panel.
 const MIN_PANEL: usize = 8;
 /// Opacity of skeletons.
 const SKELETON_OPACITY: f32 = 0.92;
@@ -48,7 +48,7 @@ pub enum Backdrop {
     Dark,
     /// A plain colour in sRGB.
     Plain([u8; 3]),
-    /// None: the picture has an alpha channel, with the shadows on the floor.
+    /// Transparent: the picture has an alpha channel, which includes the shadows on the floor.
     Transparent,
 }
 
@@ -106,7 +106,7 @@ impl Sheet {
         TextStyle { height: (side / 34.0).clamp(8.0, 40.0).round(), color: linear_of(color) }
     }
 
-    /// Pixels of each panel, and the part of it that the shape must be in.
+    /// Pixels of each panel, and the part of it in which the shape must be.
     fn rects(&self, labels: &[&str]) -> Vec<[Rect; 2]> {
         let [columns, rows] = self.grid(labels.len());
         let unit = self.text(labels.len()).height;
@@ -127,7 +127,7 @@ impl Sheet {
             .collect()
     }
 
-    /// Width and height of the part of each panel that the shape must be in.
+    /// Width and height of the part of each panel in which the shape must be.
     pub fn frames(&self, labels: &[&str]) -> Vec<[usize; 2]> {
         self.rects(labels).iter().map(|[_, inner]| [inner.width, inner.height]).collect()
     }
@@ -191,7 +191,7 @@ struct Drawing<'a> {
     studio: Studio,
     floor: Option<Floor>,
     wire: Option<Wire>,
-    /// Shadows fade at the border of the panel, where another one begins.
+    /// Shadows fade at the border of the panel, because another panel is adjacent.
     fades_at_border: bool,
 }
 
@@ -200,7 +200,7 @@ struct Seen<'a> {
     fragment: Fragment<'a>,
     pixel: usize,
     samples: u32,
-    /// Number of the location of the same pixel whose light is also that of this one.
+    /// Index of the location of the same pixel from which the light is reused.
     lit_like: usize,
 }
 

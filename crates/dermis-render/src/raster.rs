@@ -1,11 +1,11 @@
 //! Visibility by rasterization in tiles.
 //!
-//! Every pixel has [`SAMPLES`] samples, at the points of the Hammersley set: no two share a row or a column, so edges of
-//! any direction have as many levels of coverage. Each sample keeps the nearest triangle. Inverse depth is linear in the
-//! picture, so it is interpolated exactly; the shading intersects the ray with the triangle, which makes attributes
-//! perspective-correct. Edge functions of two triangles at a shared edge are exact negatives of each other, and a sample
-//! on an edge belongs to one side only: closed surfaces have no gaps. Tiles are independent, and triangles are drawn in
-//! their order, so the result does not depend on the number of threads.
+//! Every pixel has [`SAMPLES`] samples, at the points of the Hammersley set. No two samples share a row or a column, so
+//! horizontal and vertical edges have as many levels of coverage as there are samples. Each sample keeps the nearest
+//! triangle. Inverse depth is linear in the picture, so it is interpolated exactly; the shading intersects the ray with
+//! the triangle, which makes attributes perspective-correct. Edge functions of two triangles at a shared edge are exact
+//! negatives of each other, and a sample on an edge belongs to one side only: closed surfaces have no gaps. Tiles are
+//! independent, and triangles are drawn in their order, so the result does not depend on the number of threads.
 
 use glam::Vec3;
 use rayon::prelude::*;
@@ -115,7 +115,7 @@ impl Bins {
     }
 }
 
-/// The parts of a triangle behind the near plane are cut off: none, one or two triangles remain.
+/// Clips a triangle at the near plane: none, one or two triangles remain.
 fn clipped(corners: [Vec3; 3], near: f32) -> impl Iterator<Item = [Vec3; 3]> {
     let is_visible = corners.map(|corner| corner.z >= near);
     let count = is_visible.iter().filter(|visible| **visible).count();
@@ -218,7 +218,7 @@ impl Tile {
                 let pixel = row * self.rect.width + column;
                 let (ids, depths) = (&mut self.ids[pixel], &mut self.depths[pixel]);
                 let center = depth.value(x, y);
-                // Without branches, so that the compiler vectorizes it.
+                // Free of branches, so that the compiler vectorizes it.
                 let mut inside = [true; SAMPLES];
                 for edge in (0..3).filter(|&edge| at[edge] < reach[edge]) {
                     for (inside, offset) in inside.iter_mut().zip(&edge_offsets[edge]) {

@@ -1,9 +1,10 @@
 //! Colour of a surface at a location of the picture.
 //!
-//! Matte reflection of all lights, and the reflection of Cook & Torrance with the distribution of Trowbridge & Reitz for
-//! the key light (Walter et al. 2007). Blocked light of the room is replaced by light that the surface itself reflects,
-//! so that creases of bright surfaces are not black. Points are moved to the curved surface that the normals describe
-//! before their shadows are computed, which removes the facets from the border of the shadow (Hanika 2021).
+//! The shading is matte reflection for all lights, plus the specular model of Cook & Torrance with the distribution of
+//! Trowbridge & Reitz for the key light (Walter et al. 2007). A fraction of the blocked light of the room is replaced
+//! by light that the surface itself reflects, so that creases of bright surfaces are not black. Points are moved to the
+//! curved surface that the normals describe before their shadows are computed, which removes facets from the border of
+//! a shadow (Hanika 2021).
 
 use glam::{Vec2, Vec3};
 
@@ -12,9 +13,9 @@ use crate::color::tone_map;
 use crate::light::{Received, Receiver, Studio};
 use crate::surface::{Geometry, Opacity, Paint, Place, mixed};
 
-/// Fraction of the blocked light that arrives after a reflection at a white surface.
+/// Fraction of the blocked light that still arrives after reflection by a white surface.
 const INTERREFLECTION: f32 = 0.35;
-/// Cosines of the angles between normals of locations that receive the same light.
+/// Minimum cosines of the angles between the normals of locations that are assumed to receive the same light.
 const SAME_NORMAL: f32 = 0.995;
 const SAME_FACING: f32 = 0.9;
 /// Reflectance of plastics and skin at normal incidence.
@@ -37,7 +38,7 @@ pub enum Shading {
     /// Paints with light and shadow.
     #[default]
     Lit,
-    /// The direction of the normal in the camera: right is red, up is green, towards the viewer is blue.
+    /// The direction of the normal in camera space: right is red, up is green, towards the viewer is blue.
     Normals,
 }
 
@@ -57,8 +58,8 @@ pub(crate) struct Fragment<'a> {
     changes: [Vec3; 2],
 }
 
-/// The triangle of a geometry at a location of the picture; `None` if it is seen exactly from its side. `has_lines` is true
-/// if edges are drawn.
+/// The triangle of a geometry at a location of the picture; `None` if it is seen exactly edge-on. `has_lines` is true if
+/// edges are drawn.
 pub(crate) fn fragment<'a>(
     geometry: &Geometry<'a>,
     triangle: u32,
@@ -83,7 +84,7 @@ pub(crate) fn fragment<'a>(
     let side = if across.dot(eye - position) < 0.0 { -1.0 } else { 1.0 };
     let facing = across.normalize_or(Vec3::Y) * side;
     let normals = place.corners().map(|corner| place.surface.normals[corner]);
-    // A triangle that is seen from behind shows its other side.
+    // Triangles are two-sided: the normals of one that is seen from behind are reversed.
     let turn = if mixed(normals, weights).dot(facing) < 0.0 { -1.0 } else { 1.0 };
     let normals = normals.map(|normal| normal * turn);
     let normal = mixed(normals, weights).normalize_or(facing);
@@ -191,14 +192,14 @@ impl Fragment<'_> {
             let slope = Vec2::new(self.changes[0][opposite], self.changes[1][opposite]).length().max(1e-12);
             let distance = self.weights[opposite] / slope;
             let line = (0.5 * wire.width + 0.5 - distance).clamp(0.0, 1.0);
-            // Lines of small triangles would cover the surface: they fade.
+            // Lines of small triangles fade, since they would cover the surface.
             let height = 1.0 / slope;
             strongest = strongest.max(line * (height / (6.0 * wire.width)).min(1.0));
         }
         color.lerp(wire.color, strongest * wire.opacity)
     }
 
-    /// Colour of an object that is drawn over everything else: bright where it faces the viewer.
+    /// Colour of an object that is drawn over everything else, brightest if it faces the viewer.
     pub(crate) fn overlay_color(&self, projection: &Projection) -> Vec3 {
         let [r, g, b, _] = self.place.paint().map_or([1.0; 4], |paint| self.base(paint));
         let camera = &projection.camera;
@@ -238,7 +239,7 @@ pub(crate) fn coverage(geometry: &Geometry<'_>, triangle: u32, projection: &Proj
         Opacity::Blend => {
             let count = (opacity.clamp(0.0, 1.0) * crate::raster::SAMPLES as f32).round() as u32;
             let first = ((1u64 << count) - 1) as u32;
-            // Layers behind each other cover different samples.
+            // Transparent surfaces behind each other cover different samples.
             let turn = (triangle.wrapping_mul(0x9e37_79b9) >> 28) % crate::raster::SAMPLES as u32;
             (first << turn | first >> (crate::raster::SAMPLES as u32 - turn).min(31)) & 0xffff
         }

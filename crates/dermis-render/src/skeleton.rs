@@ -1,4 +1,4 @@
-//! Skeletons as octahedra, as 3D editors draw them: each is thick near its joint and ends at the child.
+//! Skeletons as octahedra, as in 3D editors: each is thick near its joint and ends at the child.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! A font of strokes of constant width, for labels and legends.
 //!
 //! A glyph is a width and a list of strokes, separated by semicolons: `L` is a polyline of points `x,y`; `A` is an arc of
-//! an ellipse, `centre x,centre y,radius x,radius y,first angle,last angle` in degrees. Capitals are 20 units high, small
-//! letters 14, and descenders end at −6.
+//! an ellipse, `centre x,centre y,radius x,radius y,first angle,last angle` in degrees. Capitals are 20 units high,
+//! lower-case letters 14, and descenders end at −6.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

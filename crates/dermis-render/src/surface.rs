@@ -30,7 +30,7 @@ pub struct Surface {
     pub positions: Vec<Vec3>,
     /// Unit normal of each vertex.
     pub normals: Vec<Vec3>,
-    /// Linear colour and opacity of each vertex, which the paint is multiplied by; empty: white.
+    /// Linear colour and opacity of each vertex, by which the paint is multiplied; empty: white.
     pub colors: Vec<[f32; 4]>,
 }
 
@@ -39,7 +39,7 @@ pub struct Surface {
 pub struct Paint {
     /// Linear colour and opacity.
     pub color: [f32; 4],
-    /// Texture that the colour is multiplied by.
+    /// Texture by which the colour is multiplied.
     pub texture: Option<PaintTexture>,
     /// 0 for plastics and skin, 1 for metals.
     pub metallic: f32,
@@ -49,7 +49,7 @@ pub struct Paint {
     pub emissive: [f32; 3],
     /// Use of the opacity.
     pub opacity: Opacity,
-    /// The colour is drawn as it is, without light.
+    /// The colour is drawn unlit.
     pub is_unlit: bool,
 }
 
@@ -79,9 +79,9 @@ pub enum Opacity {
     /// The opacity is ignored.
     #[default]
     Opaque,
-    /// Visible if the opacity is at least the number.
+    /// Visible if the opacity is at least this threshold.
     Mask(f32),
-    /// The opacity is the part of the samples of a pixel that are covered.
+    /// The opacity is the fraction of the samples of a pixel that are covered.
     Blend,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Geometry<'a> {
         all
     }
 
-    /// The surface and its triangle of a triangle of the arrays.
+    /// The surface of a triangle of the arrays, and its index in the surface.
     pub(crate) fn place(&self, triangle: u32) -> Place<'a> {
         let surface = self.starts.partition_point(|start| start[0] <= triangle) - 1;
         Place { surface: self.surfaces[surface], triangle: (triangle - self.starts[surface][0]) as usize }
@@ -168,7 +168,7 @@ pub(crate) fn mixed<T: std::ops::Mul<f32, Output = T> + std::ops::Add<Output = T
 /// Checks that all lists of a surface have the same length and all indices are valid.
 ///
 /// # Panics
-/// If that is not so: surfaces are made by programs, not by files.
+/// If the check fails: surfaces are made by programs, not read from files.
 pub(crate) fn expect_valid(surface: &Surface) {
     let (count, topology) = (surface.positions.len(), &surface.topology);
     assert_eq!(surface.normals.len(), count, "a surface has a normal per vertex");

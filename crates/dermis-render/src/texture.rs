@@ -20,11 +20,11 @@ pub enum Wrap {
     Repeat,
     /// Every second repetition is mirrored.
     Mirror,
-    /// The pixels at the border continue.
+    /// The pixels at the border are repeated.
     Clamp,
 }
 
-/// Largest number of pixels of a texture.
+/// Maximum number of pixels of a texture.
 const MAX_TEXELS: usize = 1 << 26;
 
 /// An image and its smaller versions. Colours are linear; opacity is straight.
@@ -33,7 +33,7 @@ pub struct Texture {
     levels: Vec<Level>,
 }
 
-/// One version; each is half as wide and high as the one before.
+/// One version; each is half as wide and high as the previous one.
 #[derive(Debug, Clone)]
 struct Level {
     width: usize,

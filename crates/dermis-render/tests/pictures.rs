@@ -91,7 +91,7 @@ fn textures_are_upright() {
 
 #[test]
 fn texture_coordinates_are_perspective_correct() {
-    // A floor that recedes: the middle of the texture is far above the middle of the floor in the picture.
+    // On a receding floor, the middle of the texture is far above the middle of the floor in the picture.
     let (red, blue) = ([255, 0, 0, 255], [0, 0, 255, 255]);
     let texture =
         Arc::new(Texture::new(1, 64, &(0..64).map(|row| if row < 32 { red } else { blue }).collect::<Vec<_>>()));

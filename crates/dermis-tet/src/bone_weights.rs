@@ -7,7 +7,7 @@
 //! Bones connect joints; each is moved by its parent joint and has a radius ([`bone_nodes()`]). A joint without
 //! children gets a bone that continues from it, away from its parent, towards the skin. Weights are solved for in the
 //! tetrahedra, so that they fall off through flesh and not across the gap between arm and trunk. If the skin is
-//! embedded in the tetrahedra instead of made of their nodes, its weights are interpolated.
+//! embedded in the tetrahedra instead of consisting of their nodes, its weights are interpolated.
 //!
 //! A joint without a bone inside the body gets no weights: its parent moves the flesh there, which is reported in a
 //! note. Such joints are excluded from the solve. Otherwise their unconstrained columns would take weight from all
@@ -35,7 +35,7 @@ const SAMPLES: usize = 60;
 /// Options of [`weights`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoneWeightsOptions {
-    /// Maximum number of joints per skin point. More is smoother near branching joints and slower to pose.
+    /// Maximum number of joints per skin point. Larger values are smoother near branching joints and slower to pose.
     pub max_influences: usize,
     /// Radius of the bones. Thicker bones make limbs stiffer and bends sharper.
     pub bones: BoneNodesOptions,

@@ -113,7 +113,7 @@ impl Animations {
         Ok(())
     }
 
-    /// Adds the animations of `scene`; recorded frames are called `name`, clips as they are called in it.
+    /// Adds the animations of `scene`; recorded frames are named `name`, clips keep their names.
     pub fn add(&mut self, scene: &Scene, name: &str, options: &AnimationOptions) -> Result<(), AnimationsError> {
         self.notes.extend(scene.notes.iter().cloned());
         for clip in clips(scene, options)? {
@@ -138,7 +138,7 @@ impl Animations {
         Ok(())
     }
 
-    /// A skin of these animations as a scene for `target`, with the name, scalars and units of the input. In files that
+    /// A skin of these animations as a scene for `target`, with the name, attributes and units of the input. In files that
     /// other programs open, bones without children have end joints.
     pub fn scene_of(&self, skin: &Skin, target: &Path) -> Result<Scene, SkinError> {
         let Object { name, attributes, mesh, .. } = &self.object;
@@ -150,7 +150,7 @@ impl Animations {
         if mesh.triangles() == object.mesh.triangles() {
             object.attributes.clone_from(attributes);
         } else if !attributes.is_empty() {
-            notes.push(Note::new("scalars per point of the input are not written: the rig has different points"));
+            notes.push(Note::new("the attributes of the input are dropped: the rig has different points"));
         }
         Ok(Scene { objects: vec![object], units: self.units, notes })
     }

@@ -1,4 +1,4 @@
-//! Precomputed light of an animated asset: reduced radiance transfer, and ambient occlusion as vertex colours.
+//! Precomputed lighting of an animated asset: reduced radiance transfer, and ambient occlusion as vertex colours.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::evaluate;
 use crate::files::ToScene;
 use crate::select::find_clip;
 
-/// Largest number of iterations of the non-negative factorization.
+/// Maximum number of iterations of the non-negative factorization.
 const NMF_ITERATIONS: usize = 400;
-/// Part of the light that comes evenly from above, besides the sun.
+/// Fraction of the light that comes from the sky, which is brightest at the zenith; the remainder comes from the sun.
 const SKY: f64 = 0.4;
 
 /// Method of the reduction.
@@ -51,17 +51,17 @@ pub enum Ground {
 pub struct BakeLightOptions {
     /// Order n of the spherical harmonics, which have n² coefficients, from 1 to 5.
     pub order: usize,
-    /// Rays per point and frame; more have less noise.
+    /// Rays per point and frame; more rays give less noise.
     pub rays: usize,
-    /// Number of components that are kept; more are more accurate.
+    /// Number of components to keep; a larger number is more accurate.
     pub rank: usize,
     /// Method of the reduction.
     pub method: LightMethod,
     /// The ground plane, which blocks light from below.
     pub ground: Ground,
-    /// Direction towards the sun of [`LightMethod::Nmf`].
+    /// Direction towards the sun, for [`LightMethod::Nmf`].
     pub sun: DVec3,
-    /// Clip that is lit: its name, a unique part of it, or its number from 0. `None`: the first.
+    /// Clip to light: its name, a unique part of its name, or its index from 0. `None`: the first.
     pub clip: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Default for BakeLightOptions {
     }
 }
 
-/// An asset with precomputed light.
+/// An asset with precomputed lighting.
 #[derive(Debug, Clone)]
 pub struct LitScene {
     /// The scene; its first colour set is multiplied by the ambient light.
@@ -97,7 +97,7 @@ pub enum ReducedLight {
     Nmf(Factors),
 }
 
-/// Sizes and errors of precomputed light.
+/// Sizes and errors of precomputed lighting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LightMeasures {
     /// Number of points of all objects.
@@ -133,7 +133,7 @@ impl ToScene for LitScene {
     }
 }
 
-/// Precomputes the light of a scene in all frames of a clip.
+/// Precomputes the lighting of a scene in all frames of a clip.
 pub fn bake_light(input: &(impl ToScene + ?Sized), options: &BakeLightOptions) -> Result<LitScene> {
     bake_light_with(input, options, &NoProgress)
 }
@@ -202,7 +202,7 @@ fn surfaces(scene: &Scene, options: &BakeLightOptions, warnings: &mut Vec<Note>)
         motions.push(motion);
     }
     if let Some(wanted) = options.clip.as_deref().filter(|_| scene.objects.iter().all(|o| o.clips.is_empty())) {
-        // There is no clip of any name.
+        // There are no clips: this returns the error for an unknown name.
         find_clip(wanted, &[])?;
     }
     let counts: Vec<usize> = motions.iter().flatten().map(|motion| motion.sequence.frame_count()).collect();

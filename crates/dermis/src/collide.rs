@@ -16,9 +16,9 @@ use crate::select::find_clip;
 /// Options of [`collide`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CollideOptions {
-    /// Clip of the first asset: its name, a unique part of it, or its number from 0. `None`: the first clip.
+    /// Clip of the first asset: its name, a unique part of its name, or its index from 0. `None`: the first clip.
     pub clip: Option<String>,
-    /// Clip of the second asset, likewise.
+    /// Clip of the second asset, in the same form.
     pub other_clip: Option<String>,
     /// Translation of the second asset, in its units.
     pub offset: DVec3,
@@ -80,8 +80,9 @@ pub fn collide_with(
     let (first, second) = (first.to_scene(), second.to_scene());
     let mut warnings = Vec::new();
     if first.units != second.units {
-        warnings
-            .push(Note::new("the assets have different units or up axes: their positions are compared as they are"));
+        warnings.push(Note::new(
+            "the assets have different units or up axes: their positions are compared without conversion",
+        ));
     }
     let a = Asset::new(&first, options.clip.as_deref())?;
     let mut b = Asset::new(&second, options.other_clip.as_deref())?;
@@ -137,7 +138,7 @@ impl Asset {
             return Err(CollisionError::NoTriangles.into());
         }
         if let Some(wanted) = clip.filter(|_| objects.iter().all(|object| object.clips.is_empty())) {
-            // There is no clip of any name.
+            // There are no clips: this returns the error for an unknown name.
             find_clip(wanted, &[])?;
         }
         let chosen = |object: &Object| -> Result<Option<Arc<Clip>>> {
@@ -151,7 +152,7 @@ impl Asset {
         Ok(Self { objects, clips })
     }
 
-    /// Resamples the clips to the frame rate of `other`; returns a note if they change.
+    /// Resamples the clips to the frame rate of `other`; returns a note if the rates differ.
     fn resample_like(&mut self, other: &Self) -> Result<Option<Note>> {
         let rate = |asset: &Self| asset.clips.iter().flatten().map(|clip| clip.frame_rate_hz()).next();
         let (Some(own), Some(wanted)) = (rate(self), rate(other)) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Layers as corrective shapes: morph targets with animated weights that any engine plays on top of the linear skin.
+//! Layers as corrective shapes: blend shapes with animated weights, which any engine can play with the linear skin.
 //!
 //! The difference between the evaluated clips and the linear skin is transformed back to the rest pose and reduced to
 //! its principal components (`dermis_skin::fit::correct`). The error of the shapes is measured against the layers.
@@ -19,7 +19,7 @@ pub use crate::error::ShapesError;
 /// Options of [`corrective_shapes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShapeOptions {
-    /// Maximum number of shapes; more are more accurate.
+    /// Maximum number of shapes; a larger number is more accurate.
     pub count: usize,
     /// Maximum number of influences per point of the linear skin; engines support 4 or 8.
     pub max_influences: usize,
@@ -59,7 +59,7 @@ pub struct ShapeErrors {
     pub max_error: f64,
 }
 
-/// Replaces the layers of `object` by corrective shapes.
+/// Replaces the layers of `object` with corrective shapes.
 pub fn corrective_shapes(object: &Object, options: &ShapeOptions) -> Result<ShapedObject> {
     let (Some(rig), false) = (&object.rig, object.clips.is_empty()) else {
         return Err(ShapesError::NoClips(object.name.clone()).into());

@@ -78,7 +78,9 @@ pub enum EvaluateError {
         layer: String,
     },
     /// Dual quaternions have weights for another number of points.
-    #[error("the layer 'dual_quaternions' of '{object}' is for another mesh: it has no weights for {points} points")]
+    #[error(
+        "the layer 'dual_quaternions' of '{object}' belongs to another mesh: it does not have weights for {points} points"
+    )]
     LayerSize {
         /// The object.
         object: String,
@@ -170,8 +172,8 @@ pub fn clip_motion(object: &Object, clip: &Arc<Clip>) -> Result<Motion, Evaluate
 /// Ratio of the extents of two poses beyond which they cannot be poses of one object.
 const MAX_EXTENT_RATIO: f64 = 1000.0;
 
-/// Rejects a motion whose first, middle and last frames all are far larger or smaller than the rest pose: it is in
-/// other units, or another object's. Single frames can have no extent, as for objects that appear later.
+/// Rejects a motion whose first, middle and last frames are all far larger or smaller than the rest pose: it is in other
+/// units, or belongs to another object. Single frames can have no extent, as for objects that appear later.
 pub fn check_extent(object: &Object, motion: &Motion) -> Result<(), EvaluateError> {
     let rest = f64::from(object.mesh.diagonal());
     let count = motion.sequence.frame_count();

@@ -24,8 +24,8 @@ pub struct FitRigOptions {
     pub clips: Vec<String>,
 }
 
-/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, rotations of the joints,
-/// helper bones. Points are matched to those of the rig.
+/// Fits a skin with the joints of the rigged `object` to a sequence of its mesh: weights, joint rotations and helper bones.
+/// Points are matched to those of the rig.
 ///
 /// ```no_run
 /// use dermis::prelude::*;

@@ -10,11 +10,11 @@ use std::str::FromStr;
 /// A selection of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRange {
-    /// The first frame; negative counts from the end. `None`: the first frame.
+    /// The first frame; negative numbers count from the end. `None`: the first frame.
     pub start: Option<i64>,
-    /// The frame before which to stop; negative counts from the end. `None`: after the last frame.
+    /// The frame before which to stop; negative numbers count from the end. `None`: after the last frame.
     pub end: Option<i64>,
-    /// Step between frames, at least 1. Larger keeps fewer frames and divides the frame rate.
+    /// Step between frames, at least 1. Larger values keep fewer frames and divide the frame rate.
     pub step: usize,
 }
 

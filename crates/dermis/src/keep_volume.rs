@@ -83,8 +83,8 @@ impl ToScene for KeptVolume {
     }
 }
 
-/// Keeps the volume of every moving object of a scene. Open meshes of a scene with closed ones stay as they are, with a note; it is
-/// an error if all are open.
+/// Keeps the volume of every moving object of a scene. If only some meshes are open, they are not changed, with a note; if
+/// all meshes are open, it is an error.
 pub fn keep_volume(input: &(impl ToScene + ?Sized), options: &VolumeOptions) -> Result<KeptVolume> {
     keep_volume_with(input, options, &NoProgress)
 }
@@ -133,8 +133,8 @@ pub fn keep_volume_with(
     Ok(KeptVolume { scene, objects, warnings })
 }
 
-/// The layer of each object that moves. Open meshes have no volume: in a scene with closed ones, such as the hair and clothes of a
-/// character, they have no layer, with a note.
+/// The layer of each object that moves. Open meshes enclose no volume: if there are also closed ones, the open ones, such
+/// as the hair and clothes of a character, get no layer, with a note.
 fn layers(
     scene: &Scene,
     motions: &[Vec<Motion>],

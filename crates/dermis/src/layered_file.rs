@@ -1,9 +1,9 @@
-//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and additional arrays for the inside.
+//! Layered bodies as `NumPy` archives: SMPL's layout, which other programs read, and additional arrays for the interior.
 //!
 //! | array | shape | meaning |
 //! |---|---|---|
 //! | those of [`dermis_io::smpl`] | | the body and its motions |
-//! | `tissue_nodes`, `tissue_tets` | `[M,3]`, `[m,4]` | the inside; the first N nodes are the skin unless it is embedded |
+//! | `tissue_nodes`, `tissue_tets` | `[M,3]`, `[m,4]` | the tetrahedra; the first N nodes are the skin unless it is embedded |
 //! | `tissue_weights` | `[M,J]` | skin weights of all nodes |
 //! | `tissue_shapedirs`, `tissue_posedirs` | `[M,3,K]`, `[M,3,P]` | shapes and pose shapes of all nodes |
 //! | `tissue_pose_numbers` | `[P]` | index of the element of R(θ) − I, out of 9(J − 1), that drives each pose shape |
@@ -32,7 +32,7 @@ use dermis_tissue::layered::{Flesh, LayeredBody, LayeredError, LayeredParts, Ski
 pub struct LayeredFile {
     /// The body.
     pub body: LayeredBody,
-    /// Values per point of the skin, by name; those of the flesh among them.
+    /// Attributes of the points of the skin, by name, including those of the flesh.
     pub attributes: BTreeMap<String, Vec<f32>>,
     /// Assumptions and omissions.
     pub notes: Vec<Note>,

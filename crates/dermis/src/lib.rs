@@ -4,8 +4,8 @@
 //! adds workflows across them ([`mod@evaluate`], [`mod@select`], [`mod@retarget`], [`mod@bodies`]), and has a function
 //! for each system: [`fit_skin()`], [`fit_rig()`], [`train_envelope()`], [`keep_volume()`], [`wrinkle()`],
 //! [`build_body()`] and [`simulate()`]. [`make_levels()`] creates levels of detail of a skin, [`edit()`] edits its rest
-//! pose, [`collide()`] finds contacts, [`bake_light()`] precomputes light, [`pack()`] creates a small file,
-//! and [`render()`] a picture.
+//! pose, [`collide()`] finds contacts, [`bake_light()`] precomputes lighting, [`pack()`] creates a small file, and
+//! [`render()`] draws a picture.
 //!
 //! Each takes its input and options and returns a result that can be evaluated, measured and written with [`write()`];
 //! the variants `…_with` also take an observer.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::files::ToScene;
 
-/// Largest number of frames in which the error of a level is measured.
+/// Maximum number of frames in which the error of a level is measured.
 const MEASURED_FRAMES: usize = 24;
 
 /// A scene with levels of detail.

@@ -1,7 +1,7 @@
-//! Correspondence of the points of two files of one mesh.
+//! Correspondence between the points of two files of the same mesh.
 //!
-//! Programs split and order vertices differently, and write other units and axes: the points of a Blender Alembic or
-//! FBX file do not correspond by index to those of the glTF rig that they were made with. Points are matched by their
+//! Programs split and order vertices differently, and write other units and axes: the points of an Alembic or FBX file
+//! from Blender do not correspond by index to those of the glTF rig from which it was made. Points are matched by their
 //! positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio of
 //! the extents if that is a ratio of common units; coincident points are distinguished by their UVs. If no shape of one
 //! file is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
@@ -13,7 +13,8 @@ use dermis_mesh::glam::{DMat3, DVec3, Vec2, Vec3};
 use dermis_mesh::tri_mesh::bounds;
 use dermis_mesh::{MeshSequence, Note, Object, SequenceError, TriMesh};
 
-/// Distance, relative to the diagonal, within which two positions are the same: formats round to f32 or to decimals.
+/// Distance, relative to the diagonal, within which two positions count as equal, since formats round to f32 or to
+/// decimals.
 const SAME_POSITION: f64 = 1e-4;
 /// Relative deviation of the ratio of two extents from a ratio of units.
 const SAME_RATIO: f64 = 0.02;
@@ -22,7 +23,7 @@ const POSE_RATIO: f64 = 2.5;
 /// Ratios of the units in use: metres, centimetres, millimetres, inches, feet and decimetres.
 const UNIT_RATIOS: [f64; 13] =
     [1.0, 0.01, 100.0, 0.001, 1000.0, 0.1, 10.0, 0.0254, 1.0 / 0.0254, 0.3048, 1.0 / 0.3048, 2.54, 1.0 / 2.54];
-/// Steps of UV coordinates within which two are the same.
+/// Resolution of UV coordinates within which two count as equal.
 const UV_STEP: f32 = 1e-5;
 
 /// Reasons why two meshes do not match.

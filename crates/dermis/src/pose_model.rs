@@ -1,4 +1,4 @@
-//! A model in motion: a clip of its own or of another file, played by its skin, blend shapes and layers.
+//! A model in motion: a clip of the model or of another file, played by the skin, blend shapes and layers of the model.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub use crate::error::PoseError;
 /// Options of [`pose_model`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PoseOptions {
-    /// The objects to pose: a name or path, a part that only one has, or a pattern with `*` and `?`. `None`: all.
+    /// The objects to pose: a name or path, a unique part of either, or a pattern with `*` and `?`. `None`: all.
     pub mesh: Option<String>,
-    /// The clip to play: its name or its number from 0. `None`: the first.
+    /// The clip to play: its name, a unique part of its name, or its index from 0. `None`: the first.
     pub clip: Option<String>,
     /// The frames to play. `None`: all.
     pub frames: Option<FrameRange>,

@@ -1,4 +1,4 @@
-//! Layered bodies in motion.
+//! Simulation of layered bodies in motion.
 
 use dermis_body::BodyMotion;
 use dermis_mesh::{Object, Scene, Units};

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// The format of displacement maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MapFormat {
-    /// 16 bits; grey is no height, white [`HeightMaps::range`]'s upper bound, black the lower.
+    /// 16 bits; grey is a height of 0, white the upper bound of [`HeightMaps::range`] and black the lower bound.
     #[default]
     Png,
     /// Half floats, in scene units.

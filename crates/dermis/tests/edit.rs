@@ -144,7 +144,7 @@ fn normals_follow_the_edit_and_stay_untouched_elsewhere() {
         if height > 2.0 {
             assert_eq!((after[vertex], new_offsets[vertex]), (before[vertex], old_offsets[vertex]));
         } else if height < 0.6 {
-            // The flare is a cone of 45°, on which normals point up by as much as outwards.
+            // The flare is a cone of 45°, whose normals point equally upwards and outwards.
             assert!(after[vertex].y > 0.6, "{}", after[vertex]);
         }
     }
@@ -168,7 +168,7 @@ fn a_refined_mesh_moves_like_the_surface_it_was_made_from() {
         let expected = (-at.z).atan2(at.x).rem_euclid(std::f32::consts::TAU) / std::f32::consts::TAU;
         let [u, v] = layout.uvs[0][vertex].to_array();
         assert!((v - at.y / 4.0).abs() < 1e-4, "{u} {v} at {at}");
-        // The chord of a side is not the arc; the seam is 0 or 1.
+        // The texture coordinate varies along the chord of a side, not along the arc; at the seam it is 0 or 1.
         let around = (u - expected).abs();
         assert!(around.min(1.0 - around) < 2e-3, "{u} instead of {expected}");
         assert!((result.attributes["height"][point as usize] - at.y).abs() < 1e-4);

@@ -1,4 +1,4 @@
-//! Tips of a human: head, hands and feet, as the geodesically most remote points of the skin.
+//! Tips of a human, namely head, hands and feet: the geodesically most remote points of the skin.
 //!
 //! Each tip is the point farthest from the previous tips, the first from an arbitrary point. Of all assignments to a
 //! head h and two pairs `a b` and `c d`, the most symmetric one is chosen, with the smallest
@@ -12,7 +12,7 @@ use super::geodesic::Surface;
 const MAX_TIPS: usize = 8;
 /// Minimum height of the head, as a fraction of the range of heights of all tips. Raised hands can be higher.
 const MIN_HEAD_HEIGHT: f64 = 0.6;
-/// Maximum difference of the sides, relative to the distances from head to feet.
+/// Maximum difference between the sides, relative to the distances from head to feet.
 const MAX_ASYMMETRY: f64 = 0.1;
 
 /// A point at the end of a limb, and the distances of all points from it.
@@ -36,7 +36,7 @@ pub(super) struct Tips {
     pub(super) head: Tip,
     pub(super) hands: [Tip; 2],
     pub(super) feet: [Tip; 2],
-    /// Difference of the sides, relative to the distances from head to feet; 0 is symmetric.
+    /// Difference between the sides, relative to the distances from head to feet; 0 is symmetric.
     pub(super) asymmetry: f64,
 }
 

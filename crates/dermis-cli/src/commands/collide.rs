@@ -18,9 +18,9 @@ const LISTED_FRAMES: usize = 10;
 
 const EXAMPLES: &str = "Examples:
   dermis collide hero.glb prop.glb
-      frames in which the two intersect, with the deepest contact
+      list the frames in which the two intersect, with the deepest contact
   dermis collide left.glb right.glb --clip fist --other-clip wave --offset 0.12,0,0
-      two clips, with the second asset moved by 12 cm";
+      compare two clips, with the second asset moved by 12 cm";
 
 /// Find the contacts of two animated assets in every frame
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Use this clip of the second asset [default: the first]
     #[arg(long, value_name = "CLIP")]
     other_clip: Option<String>,
-    /// Move the second asset, in its units [default: 0,0,0]
+    /// Translate the second asset by this vector, in its units [default: 0,0,0]
     #[arg(long, value_name = "X,Y,Z", value_parser = offset, allow_hyphen_values = true)]
     offset: Option<DVec3>,
 }

@@ -14,18 +14,18 @@ use crate::numbers::grouped;
 use crate::options::{Output, expect_effect};
 use crate::text::Text;
 
-/// Grey without displacement if `--mid-level` is not given.
+/// Grey value without displacement if `--mid-level` is not given.
 const DEFAULT_MID_LEVEL: f64 = 0.0;
 
 const EXAMPLES: &str = "Examples:
   dermis edit hero.glb --displace heights.png --scale 0.02 -o out.glb
-      white pixels raise the skin by 2 cm, in all clips
+      raise the skin by 2 cm at white pixels, in all clips
   dermis edit hero.glb --rest -o rest.obj
-      the rest pose, for editing in another program
+      write the rest pose, for editing in another program
   dermis edit hero.glb --displace edited.obj -o out.glb
-      the edited rest pose; cut or added geometry takes its weights from the nearest skin";
+      use the edited rest pose; new points take their weights from the nearest skin";
 
-/// Edit the rest pose of an animated asset: all frames and clips follow
+/// Edit the rest pose of an animated asset; all frames and clips follow
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -33,19 +33,19 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Displacement map (.png, grey, 8 or 16 bits) or edited mesh (.obj or another mesh format)
+    /// Apply this displacement map (.png, grey, 8 or 16 bits) or edited mesh (.obj or another mesh format)
     #[arg(long, value_name = "FILE", required_unless_present = "rest")]
     displace: Option<String>,
-    /// Write the rest pose of the mesh, for editing in another program, instead of an edit
+    /// Write the rest pose of the mesh, for editing in another program, instead of editing it
     #[arg(long, conflicts_with_all = ["displace", "scale", "mid_level"])]
     rest: bool,
-    /// Displacement of white pixels along the normal, in metres; negative values displace inwards
+    /// Displace white pixels by this distance along the normal, in metres; negative values displace inwards
     #[arg(long, value_name = "METRES", allow_hyphen_values = true)]
     scale: Option<f64>,
-    /// Grey value without displacement, from 0 to below 1; darker pixels displace the other way [default: 0]
+    /// Set the grey value without displacement, at least 0 and below 1; darker pixels are displaced in the opposite direction [default: 0]
     #[arg(long, value_name = "GREY")]
     mid_level: Option<f64>,
-    /// Edit this mesh: its name or path, a unique part of its name, or a pattern with * and ? [default: all with texture coordinates, or the one of the same topology]
+    /// Edit this mesh: its name or path, a unique part of its name, or a pattern with * and ? [default: all with texture coordinates for a map, or the one with the topology of the edited mesh]
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
 }
@@ -94,8 +94,8 @@ fn write_rest(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
 
 fn read_map(args: &Args, displace: &str) -> Result<RestEdit, Diagnostic> {
     let Some(scale) = args.scale else {
-        let missing = Diagnostic::new("a displacement map needs --scale, the displacement of white in metres");
-        return Err(missing.in_file(displace).hint("--scale 0.01 raises white pixels by a centimetre"));
+        let missing = Diagnostic::new("a displacement map requires --scale, the displacement of white in metres");
+        return Err(missing.in_file(displace).hint("--scale 0.01 raises the skin by a centimetre at white pixels"));
     };
     let bytes = std::fs::read(displace)
         .map_err(|error| Diagnostic::new(format!("cannot read the displacement map: {error}")).in_file(displace))?;
@@ -123,7 +123,10 @@ impl Facts for Summary {
             }
             let displaced = grouped(object.displaced_points);
             text.row("displaced", format!("{displaced} points, by up to {:.4}", object.max_displacement));
-            text.row("in motion", format!("displacements are at most {:.3} times as long", object.max_growth));
+            text.row(
+                "in motion",
+                format!("displacements are at most {:.3} times as long as at rest", object.max_growth),
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `dermis light`: precomputes the light of an animated asset.
+//! `dermis light`: precomputes lighting for an animated asset.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,11 +17,11 @@ use crate::text::Text;
 
 const EXAMPLES: &str = "Examples:
   dermis light hero.glb -o lit.glb
-      ambient occlusion as vertex colours, averaged over the first clip
+      write ambient occlusion as vertex colours, averaged over the first clip
   dermis light hero.glb --transfer light.npz --rank 16 -o lit.glb
-      also the radiance transfer of all frames, reduced to 16 components";
+      also write the radiance transfer of all frames, reduced to 16 components";
 
-/// Precompute the light of an animated asset: ambient occlusion, and reduced radiance transfer
+/// Precompute lighting for an animated asset: ambient occlusion and radiance transfer
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Write the reduced radiance transfer to this `NumPy` archive (.npz) [default: not written]
     #[arg(long, value_name = "FILE")]
     transfer: Option<PathBuf>,
-    /// Order of the spherical harmonics, from 1 to 5; order n has n² coefficients
+    /// Set the order of the spherical harmonics, from 1 to 5; order n has n² coefficients
     #[arg(long, value_name = "N", value_parser = count, default_value_t = BakeLightOptions::default().order)]
     order: usize,
     /// Cast N rays per point and frame
@@ -41,13 +41,13 @@ pub(crate) struct Args {
     /// Keep N components of the transfer
     #[arg(long, value_name = "N", value_parser = count, default_value_t = BakeLightOptions::default().rank)]
     rank: usize,
-    /// Reduce by the singular value decomposition of the transfer, or by non-negative factors of lit colours
+    /// Reduce the transfer by singular value decomposition, or lit colours by non-negative factorization
     #[arg(long, value_enum, default_value_t = Method::Svd)]
     method: Method,
-    /// Direction towards the sun of --method nmf [default: 0.3,1,0.4]
+    /// With --method nmf, set the direction towards the sun [default: 0.3,1,0.4]
     #[arg(long, value_name = "X,Y,Z", value_parser = direction, allow_hyphen_values = true)]
     sun: Option<DVec3>,
-    /// Height of the ground, which blocks light from below: a number, lowest for the lowest point, or none
+    /// Set the height of the ground, which blocks light from below: a number in scene units, 'lowest' for the lowest point of all frames, or 'none'
     #[arg(long, value_name = "HEIGHT", value_parser = ground, default_value = "lowest", allow_hyphen_values = true)]
     ground: Ground,
     /// Use this clip: its name, a unique part of its name, or its index from 0 [default: the first]
@@ -70,14 +70,15 @@ struct Summary {
     measures: LightMeasures,
 }
 
-/// Bakes the light, writes it and prints a summary.
+/// Bakes the lighting, writes it and prints a summary.
 pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> {
     expect_effect([(args.sun.is_some(), args.method == Method::Nmf, "--sun", "with --method nmf")])?;
     args.output.check_apart_from(&args.input)?;
     if let Some(target) = &args.transfer {
         if !target.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
-            let wrong = Diagnostic::new("the radiance transfer is stored as a NumPy archive").in_file(target.display());
-            return Err(wrong.hint("give --transfer the extension .npz"));
+            let wrong =
+                Diagnostic::new("invalid output: the radiance transfer is a NumPy archive").in_file(target.display());
+            return Err(wrong.hint("use the extension .npz"));
         }
         dermis::io::check_target(target, &args.output.options())?;
     }
@@ -130,7 +131,7 @@ impl Facts for Summary {
         let LightMeasures { points, frames, coefficients, mean_ambient, .. } = self.measures;
         let size = format!("{} points in {} frames, {coefficients} coefficients", grouped(points), grouped(frames));
         text.row("transfer", size);
-        text.row("ambient", format!("{:.1} % of the sky on average", 100.0 * mean_ambient));
+        text.row("ambient", format!("{:.1} % of the hemisphere is unblocked, on average", 100.0 * mean_ambient));
         for error in &self.measures.errors {
             text.row(&format!("rank {}", error.rank), format!("error {:.2} %", error.error_percent));
         }

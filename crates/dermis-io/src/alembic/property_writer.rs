@@ -1,7 +1,7 @@
 //! Writing of properties and objects: samples immediately, headers after all samples.
 //!
-//! Alembic also stores a hash of each object's properties and children, computed with `SpookyHash`, by which clients
-//! find equal ones. It depends on the order of writing and cannot be verified, so the hash of samples is used here.
+//! Alembic also stores a hash of each object's properties and children, computed with `SpookyHash`, with which clients
+//! find equal objects. It depends on the order of writing and cannot be verified, so the hash of samples is used here.
 
 use std::io::{Result, Seek, Write};
 

@@ -12,7 +12,7 @@
 //! | `parents`, `bone_names` | `[B]`, `[B]` | the joint hierarchy; −1 is a root |
 //! | `tets` | `[m,4]` | tetrahedra over the points |
 //! | `v_template`, `f`, `weights`, `kintree_table`, `J` or `J_regressor`, `shapedirs` | | a body in SMPL's layout |
-//! | any other 1-D float array | `[N]` | a scalar per point |
+//! | any other 1-D float array | `[N]` | an attribute |
 //!
 //! Additional arrays that are written so that all data can be read back: `inverse_bind`; `vertex_*`, `polygon_*`,
 //! `triangle_materials`, `material_*` (see `layout`); `shape_*`, `clip_*` (see `rig`); `deformers` (see `deformers`);
@@ -34,7 +34,7 @@ pub(crate) mod write;
 pub(crate) use read::read;
 pub(crate) use write::write;
 
-/// Reserved names of arrays, which cannot be names of scalars per point.
+/// Reserved names of arrays, which cannot be names of attributes.
 const KEYS: &[&str] = &[
     "J", "J_regressor", "J_shapedirs", "basis", "bind", "bone_names", "clip_fps", "clip_frames", "clip_name",
     "clip_names", "clip_start_seconds", "coefficients", "f", "faces", "fps", "frames", "inverse_bind", "joint_names",

@@ -68,7 +68,7 @@ impl ArrayWriter {
         for (name, values) in &object.attributes {
             let is_key = KEYS.contains(&name.as_str()) || name.starts_with("vertex_") || deformers::is_key(name);
             if is_key || name.is_empty() || name.len() > MAX_NAME_BYTES || values.len() != mesh.point_count() {
-                notes.push(Note::at(&object.name, format!("the scalars '{name}' are dropped: the name is reserved")));
+                notes.push(Note::at(&object.name, format!("the attribute '{name}' is dropped: the name is reserved")));
                 continue;
             }
             self.floats(name, &[values.len()], values)?;

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::output::{Job, Output};
 use crate::pattern;
 
-/// Properties that are not scalars per point.
+/// Properties that are not attributes.
 const KEYS: &[&str] = &[
     "x", "y", "z", "nx", "ny", "nz", "s", "t", "u", "v", "texture_u", "texture_v", "red", "green", "blue", "alpha",
     "point",
@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
         for (name, _) in skipped {
             notes.push(Note::at(
                 &object.name,
-                format!("the scalars '{name}' are dropped: the format does not support this name"),
+                format!("the attribute '{name}' is dropped: the format does not support this name"),
             ));
         }
         let polygons = layout.polygons.clone().unwrap_or_else(|| Polygons {

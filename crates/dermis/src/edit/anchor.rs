@@ -1,29 +1,29 @@
-//! Anchors: the location on an old surface from which a new point takes its values.
+//! Anchors: the locations on the old surface from which new points take their values.
 //!
-//! A new point takes the values of the nearest point of the old surface, interpolated linearly in its triangle. If
-//! several triangles are equally near, such as both sides of closed lips, the one whose normal agrees best is taken.
+//! A new point takes the values at the nearest location on the old surface, interpolated linearly in its triangle. If
+//! several triangles are equally near, such as both sides of closed lips, the one whose normal agrees best is used.
 
 use dermis_mesh::SkinWeights;
 use dermis_mesh::geometry::triangle_normals;
 use dermis_mesh::glam::{DVec3, Vec3};
 use dermis_mesh::surface_tree::{SurfaceTree, barycentric, closest_point};
 
-/// Difference of distances, relative to the diagonal, within which two triangles are equally near.
+/// Difference of distances, relative to the diagonal, within which two triangles count as equally near.
 const SAME_DISTANCE: f64 = 1e-5;
 
 /// A location on a surface: convex weights of three of its points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Anchor {
-    /// The triangle; `u32::MAX` for a point itself.
+    /// The triangle; `u32::MAX` if the location is a point.
     pub(super) triangle: u32,
     /// Corners of the triangle.
     pub(super) points: [u32; 3],
-    /// Weights of the corners: at least 0, with sum 1.
+    /// Weights of the corners: non-negative, with a sum of 1.
     pub(super) weights: [f64; 3],
 }
 
 impl Anchor {
-    /// The location of a point itself.
+    /// The location of a point.
     pub(super) fn at(point: usize) -> Self {
         Self { triangle: u32::MAX, points: [point as u32; 3], weights: [1.0, 0.0, 0.0] }
     }
@@ -49,7 +49,7 @@ impl Anchor {
         parts.filter(|(_, weight)| *weight > 0.0).map(|(&point, weight)| (point as usize, weight))
     }
 
-    /// Interpolates skin weights, limited to the `max_influences` largest; the sum is kept.
+    /// Interpolates skin weights, limited to the `max_influences` largest; their sum is preserved.
     pub(super) fn row(&self, weights: &SkinWeights, max_influences: usize) -> Vec<(u32, f32)> {
         let mut row: Vec<(u32, f64)> = Vec::new();
         for (point, share) in self.parts() {

@@ -1,8 +1,8 @@
-//! Displacement of a rest pose whose topology stays: points, normals, tangents, layers and levels of detail.
+//! Displacement of a rest pose without a change of topology: points, normals, tangents, layers and levels of detail.
 //!
-//! Weights and corrections act on the rest pose (SMA, Eq. 12), so a displaced rest point follows every pose without further
-//! changes. A stored normal is rotated as the normal of its triangles is: authored shading and hard edges are kept, and
-//! normals away from the edit keep their bits. Offsets of normals in blend shapes are rotated alike.
+//! Weights and corrections act on the rest pose (SMA, Eq. 12), so a displaced rest point follows every pose without
+//! further changes. A stored normal is rotated like the normal of its triangles: authored shading and hard edges are
+//! kept, and normals away from the edit do not change. Normal offsets of blend shapes are rotated in the same way.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ fn displaced_mesh(mesh: &TriMesh, displacements: &[DVec3]) -> Result<(TriMesh, V
     Ok((mesh.without_layout().with_points(points)?.with_layout(layout)?, rotations))
 }
 
-/// Rotation from the old to the new normal of the triangles at each vertex. Vertices of a point with one stored normal
-/// have one rotation.
+/// Rotation from the old to the new normal of the triangles at each vertex. Vertices of a point that share a stored
+/// normal share a rotation.
 fn normal_rotations(layout: &Layout, old: &[Vec3], new: &[Vec3]) -> Vec<DQuat> {
     let mut groups: HashMap<(u32, [u32; 3]), usize> = HashMap::new();
     let bits =

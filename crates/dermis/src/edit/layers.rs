@@ -2,8 +2,8 @@
 //!
 //! Multi-weights contain the rest coordinates (MWE, Eq. 3), so a displacement d of a rest point is added to them as the
 //! linear skin would move it: `w_ji,k += w_k d_i` for every bone k of the skin, in every part. A new point blends the
-//! parts of its anchor: parts with one home bone are joined, weighted by their fractions, which yields the interpolated
-//! motion exactly.
+//! parts of its anchor: parts with the same home bone are joined, weighted by their fractions, which reproduces the
+//! interpolated motion exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn transferred(
         Deformer::DualQuaternions(old) if old.weights().is_empty() || !is_new => Ok(layer.clone()),
         Deformer::DualQuaternions(old) if old.fits(object.mesh.point_count()) => {
             let weights = anchors.iter().map(|anchor| anchor.number(old.weights()).clamp(0.0, 1.0)).collect();
-            // Weights from 0 to 1, so they are valid.
+            // Interpolated weights are between 0 and 1, so they are valid.
             Ok(DualQuaternionLayer::new(weights).unwrap_or_default().into())
         }
         Deformer::MultiWeights(old) if old.weights().point_count() == object.mesh.point_count() => {
@@ -42,7 +42,10 @@ pub(super) fn transferred(
             Ok(Deformer::MultiWeights(Arc::new(new)))
         }
         Deformer::Unknown(_) if !is_new => {
-            let message = format!("the layer '{}' is unknown: it is kept unchanged, without the edit", layer.kind());
+            let message = format!(
+                "the type of the layer '{}' is unknown: the layer is kept unchanged and does not include the edit",
+                layer.kind()
+            );
             notes.push(Note::at(&object.name, message));
             Ok(layer.clone())
         }

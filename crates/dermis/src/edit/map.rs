@@ -1,4 +1,4 @@
-//! Displacement maps: grey images whose pixels are heights along the normal, located by texture coordinates.
+//! Displacement maps: grey images of heights along the normal, sampled at the texture coordinates.
 
 use std::io::{BufReader, Cursor};
 
@@ -9,7 +9,8 @@ use dermis_mesh::{Object, Units};
 
 use crate::error::EditError;
 
-/// Difference between the colours of a pixel above which an image is not grey: lossy compression of grey images.
+/// Difference between the channels of a pixel above which an image is not grey. Lossy compression causes small
+/// differences.
 const MAX_COLOURFULNESS: f32 = 0.1;
 
 /// A map of displacements along the normals of the rest pose.
@@ -19,7 +20,7 @@ pub struct DisplacementMap {
     pub image: Grey,
     /// Displacement of white, in metres; negative values displace inwards.
     pub white_m: f64,
-    /// Grey without displacement, at least 0 and below 1. Darker pixels displace the other way.
+    /// Grey value without displacement, at least 0 and below 1. Darker pixels are displaced in the opposite direction.
     pub mid_level: f64,
 }
 
@@ -58,7 +59,7 @@ impl DisplacementMap {
         self.white_m * (self.grey(uv) - self.mid_level) / (1.0 - self.mid_level)
     }
 
-    /// Bilinear interpolation between the centres of the pixels, constant beyond the outermost centres.
+    /// Bilinear interpolation between the centres of pixels, constant beyond the outermost centres.
     fn grey(&self, uv: Vec2) -> f64 {
         let Grey { width, height, values, .. } = &self.image;
         let along = |coordinate: f32, size: usize| {
@@ -74,8 +75,8 @@ impl DisplacementMap {
         row(y) + t * (row(y + 1) - row(y))
     }
 
-    /// Displacement of each point of `object`, in the units of the scene. At seams, the heights of the vertices of a point
-    /// are averaged, so the surface stays closed. Points without a normal are not displaced.
+    /// Displacement of each point of `object`, in the units of the scene. At seams, the heights of the vertices of a
+    /// point are averaged, so the surface stays closed. Points without a normal are not displaced.
     pub(super) fn displacements(&self, object: &Object, units: Units) -> Result<Vec<DVec3>, EditError> {
         let mesh = &object.mesh;
         let none = || EditError::NoUvs(format!("'{}'", object.name));

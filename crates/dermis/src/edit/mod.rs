@@ -1,9 +1,9 @@
 //! Edits of the rest pose that all frames and clips follow (SMA, section 7, Figure 15).
 //!
-//! A displacement map or an edited mesh changes the rest pose; weights, corrections, layers and clips stay. With an
-//! edited mesh of another topology, new points take them from the nearest old surface point. A displacement d of a rest
-//! point moves by `Σ_b w_b A_b d` in a pose, with the linear parts A of the joint transforms, so with convex weights it
-//! never grows beyond the largest stretch of a joint; negative weights have no such bound and are reported.
+//! A displacement map or an edited mesh changes the rest pose; weights, corrections, layers and clips are kept. If the
+//! topology changes, new points take them from the nearest location on the old surface. In a pose, the displacement d
+//! of a rest point becomes `Σ_b w_b A_b d`, with the linear parts A of the joint transforms. With convex weights, it
+//! therefore grows by at most the largest stretch of a joint. Negative weights have no such bound and are reported.
 
 mod anchor;
 mod displace;
@@ -31,11 +31,11 @@ use crate::select::SelectError;
 pub use self::map::DisplacementMap;
 pub use crate::error::EditError;
 
-/// Largest number of frames in which the growth of displacements is measured.
+/// Maximum number of frames in which the growth of displacements is measured.
 const MEASURED_FRAMES: usize = 48;
-/// Weight below which a negative weight is not a rounding error.
+/// Value below which a negative weight is not considered a rounding error.
 const NEGATIVE_WEIGHT: f32 = -1e-6;
-/// Length, relative to the diagonal, above which a point is displaced: text formats round positions.
+/// Length, relative to the diagonal, above which a point counts as displaced, since text formats round positions.
 const MOVED: f64 = 1e-5;
 
 /// A change of the rest pose.
@@ -43,15 +43,16 @@ const MOVED: f64 = 1e-5;
 pub enum RestEdit {
     /// Displacements along the normals.
     Map(DisplacementMap),
-    /// The edited mesh. With the topology of the old one its points are displaced; otherwise it replaces the old mesh.
+    /// The edited mesh. If it has the topology of the old mesh, its points are displaced; otherwise it replaces the old
+    /// mesh.
     Mesh(Arc<TriMesh>),
 }
 
 /// Options of [`edit`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EditOptions {
-    /// Mesh that is edited: its name, a unique part of it, or a pattern with `*` and `?` for several. `None`: with a map,
-    /// all meshes with texture coordinates; with an edited mesh, the only mesh or the one of the same topology.
+    /// Mesh to edit: its name, a unique part of its name, or a pattern with `*` and `?` for several. `None` selects all
+    /// meshes with texture coordinates for a map; for an edited mesh, the only mesh or the one with the same topology.
     pub mesh: Option<String>,
 }
 
@@ -79,7 +80,7 @@ pub struct EditMeasures {
     pub old_triangles: usize,
     /// Number of triangles.
     pub triangles: usize,
-    /// Number of points off the old surface.
+    /// Number of points that are not on the old surface.
     pub displaced_points: usize,
     /// Largest displacement from the old surface, in the units of the asset.
     pub max_displacement: f64,
@@ -246,7 +247,7 @@ fn has_topology(mesh: &TriMesh, other: &TriMesh) -> bool {
     polygons(mesh).is_some_and(|own| polygons(other) == Some(own))
 }
 
-/// `object` without data that an edit cannot keep, with notes on it.
+/// `object` without the data that an edit cannot keep; adds notes about it.
 fn prepared(object: &Object, warnings: &mut Vec<Note>) -> Result<Object> {
     if object.tets.is_some() {
         return Err(EditError::Tetrahedra(object.name.clone()).into());
@@ -263,7 +264,7 @@ fn prepared(object: &Object, warnings: &mut Vec<Note>) -> Result<Object> {
         if object.clips.is_empty() {
             return Err(EditError::NoSkin(object.name.clone()).into());
         }
-        note("the recorded example shapes are of the unedited mesh and are dropped".to_owned());
+        note("the recorded example shapes belong to the unedited mesh and are dropped".to_owned());
     }
     let of_points = |count: usize| if count == 1 { "1 point has".to_owned() } else { format!("{count} points have") };
     let weights = rig.weights();

@@ -32,7 +32,7 @@ impl Reference {
         Some(Self { points: object.rest_points().into_owned(), joints: Some(joints) })
     }
 
-    /// The pose whose points are nearest to `points`, one by one.
+    /// The pose whose points are nearest to the corresponding `points`.
     pub(super) fn of_points(object: &Object, points: &[Vec3]) -> Self {
         let distance = |reference: &Self| -> f64 {
             reference.points.iter().zip(points).map(|(a, b)| a.as_dvec3().distance(b.as_dvec3())).sum()

@@ -1,9 +1,10 @@
-//! Transfer of a skin to an edited mesh of another topology, after cuts or with added geometry.
+//! Transfer of a skin to an edited mesh with a different topology, after cuts or with added geometry.
 //!
 //! Each new point takes weights, corrections, attributes and layers from its anchor on the old rest pose, and keeps its
-//! displacement from there in the local frame. Each corner of a triangle takes texture coordinates and colours from the
-//! old triangle next to it on the inside of its new triangle, so seams stay sharp; the material is that at the centre.
-//! Texture coordinates and normals of the edited mesh have precedence over those of the old one.
+//! displacement from the anchor in the local frame. Each corner of a new triangle takes texture coordinates and colours
+//! from the old triangle that is nearest to the corner on the inside of the new triangle, so seams stay sharp; the
+//! material is that at the centre. Texture coordinates and normals of the edited mesh take precedence over those of the
+//! old one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,16 +19,16 @@ use super::layers;
 use super::reference::Reference;
 use crate::error::{EditError, Result};
 
-/// Largest mean distance of the new points from the old surface, relative to its diagonal.
+/// Maximum mean distance of the new points from the old surface, relative to its diagonal.
 pub(super) const MAX_MEAN_DISTANCE: f64 = 0.5;
-/// Smallest limit of the number of influences per point, which every engine supports.
+/// Minimum for the limit of influences per point; every engine supports this number.
 const MIN_INFLUENCES: usize = 4;
-/// Part of the way to the centre of a triangle at which the old triangles of its corners are found.
+/// Fraction of the way from a corner to the centre of its triangle at which the old triangle of the corner is found.
 const INWARDS: f64 = 1e-3;
-/// Difference within which values of a point are those of one vertex.
+/// Difference within which values of a point belong to the same vertex.
 const SAME_VALUE: f32 = 1e-4;
 
-/// A mesh of another topology with the skin of `object`.
+/// A mesh with a different topology and the skin of `object`.
 #[derive(Debug)]
 pub(super) struct Transferred {
     pub(super) object: Object,
@@ -76,14 +77,14 @@ pub(super) fn transferred(
     let values = |values: &Vec<f32>| anchors.iter().map(|anchor| anchor.number(values)).collect();
     let attributes = object.attributes.iter().map(|(name, old)| (name.clone(), values(old))).collect();
     if !object.levels.is_empty() {
-        let message = "the levels of detail are of the unedited mesh and are dropped: make them again";
+        let message = "the levels of detail belong to the unedited mesh and are dropped: create them again";
         notes.push(Note::at(&object.name, message));
     }
     let object = Object { mesh, rig: rig.map(Arc::new), deformers, attributes, levels: Vec::new(), ..object.clone() };
     Ok(Transferred { object, displacements })
 }
 
-/// `mesh` with coincident points joined: programs split points at seams.
+/// `mesh` with coincident points joined, since programs split points at seams.
 fn welded(mesh: &TriMesh) -> Result<TriMesh> {
     let positions: Vec<f32> = mesh.points().iter().flat_map(dermis_mesh::glam::Vec3::to_array).collect();
     let joined = weld(mesh.point_count(), &[Column { values: &positions, width: 3 }]);
@@ -218,7 +219,7 @@ impl Corners {
         Some((layout, (0..shapes.len()).map(offsets).collect()))
     }
 
-    /// Material of each triangle: the one of the same name as in the edited mesh, else that of the old triangle.
+    /// Material of each triangle: the one with the name used in the edited mesh, otherwise that of the old triangle.
     fn materials(&self, object: &Object, old: &Layout, new: &Layout, notes: &mut Vec<Note>) -> Vec<u32> {
         if old.triangle_materials.is_empty() {
             return Vec::new();
@@ -230,7 +231,7 @@ impl Corners {
         let unknown = new.materials.iter().zip(&known).find(|(_, known)| known.is_none());
         if let Some((material, _)) = unknown {
             let message = format!(
-                "the material '{}' of the edited mesh is not one of the asset: the nearest is used",
+                "the asset has no material '{}', which the edited mesh uses: that of the nearest triangle is used",
                 material.name
             );
             notes.push(Note::at(&object.name, message));
@@ -252,7 +253,7 @@ struct Values {
 }
 
 impl Values {
-    /// Values of the old layout at `anchor`; those of the edited layout have precedence.
+    /// Values of the old layout at `anchor`; those of the edited layout take precedence.
     fn of(old: &Layout, new: &Layout, vertex: u32, anchor: &Anchor, shapes: &[Option<&Vec<Vec3>>]) -> Self {
         let corners = old.triangles[anchor.triangle as usize];
         let parts = || corners.iter().map(|&corner| corner as usize).zip(anchor.weights.map(|weight| weight as f32));
@@ -270,7 +271,7 @@ impl Values {
         Self { uvs, colors, shapes: shapes.iter().map(|set| set.map_or(Vec3::ZERO, offset)).collect() }
     }
 
-    /// Returns true if the values are those of one vertex.
+    /// Returns true if the values belong to the same vertex.
     fn is_near(&self, other: &Self) -> bool {
         let uvs = self.uvs.iter().zip(&other.uvs).all(|(a, b)| a.abs_diff_eq(*b, SAME_VALUE));
         let colors = self.colors.iter().zip(&other.colors).all(|(a, b)| a.abs_diff_eq(*b, SAME_VALUE));

@@ -9,8 +9,8 @@ pub enum EditError {
     /// The scene has no triangles.
     #[error("the asset has no triangles")]
     NoTriangles,
-    /// The object moves by recorded frames, without a skin.
-    #[error("'{0}' has recorded frames and no skin: an edit of its rest pose does not move with them")]
+    /// The object has recorded frames, but no skin.
+    #[error("'{0}' has recorded frames, but no skin: an edit of its rest pose would not affect them")]
     NoSkin(String),
     /// The points of the object are nodes of tetrahedra.
     #[error("'{0}' has tetrahedra, whose nodes are its points")]
@@ -26,7 +26,7 @@ pub enum EditError {
         /// The vertex.
         vertex: usize,
     },
-    /// The file of a displacement map is no PNG image.
+    /// The file of a displacement map is not a PNG image.
     #[error("the displacement map cannot be decoded as PNG: {0}")]
     NotPng(String),
     /// The displacement map has too few pixels.
@@ -37,7 +37,7 @@ pub enum EditError {
         /// Rows.
         height: usize,
     },
-    /// The displacement map has another number of pixels than its size.
+    /// The number of pixels of the displacement map does not match its size.
     #[error("the displacement map has {found} pixels, but its size needs {expected}")]
     MapPixels {
         /// Number of pixels.
@@ -58,12 +58,12 @@ pub enum EditError {
     #[error("the edited mesh has no triangles")]
     NoEditedTriangles,
     /// Several meshes could have been edited.
-    #[error("it is not clear which of the {} meshes is meant: none or several have the topology of the edit", names.len())]
+    #[error("ambiguous mesh: none or several of the {} meshes have the topology of the edited mesh", names.len())]
     WhichMesh {
         /// Names of the meshes.
         names: Vec<String>,
     },
-    /// The edited mesh is elsewhere, or of another size.
+    /// The edited mesh has another location or size than the rest pose.
     #[error(
         "the edited mesh does not lie on the rest pose of '{object}': its points are {percent:.0} % of the diagonal away on average"
     )]
@@ -82,14 +82,14 @@ pub enum EditError {
         point: usize,
     },
     /// A layer stores data per point that cannot be interpolated.
-    #[error("'{object}' has a layer '{layer}', which cannot be transferred to a mesh of another topology")]
+    #[error("'{object}' has a layer '{layer}', which cannot be transferred to a mesh with a different topology")]
     Layer {
         /// The object.
         object: String,
         /// Type of the layer.
         layer: String,
     },
-    /// No or several meshes have the requested name.
+    /// No mesh, or more than one, has the requested name.
     #[error(transparent)]
     Select(#[from] SelectError),
     /// The observer stopped the work.
@@ -112,15 +112,17 @@ impl EditError {
         let hint = match self {
             Self::NoSkin(_) => "fit a skin to the frames first",
             Self::Tetrahedra(_) => "edit the skin before the body is built",
-            Self::NoUvs(_) => "unwrap the mesh, or give an edited mesh instead of a map",
-            Self::NotPng(_) => "give a grey PNG image with 8 or 16 bits, or a mesh file such as .obj",
-            Self::Coloured(_) => "give a grey image of heights: this looks like a normal or vector map",
-            Self::Scale(_) => "0.01 raises white by a centimetre",
+            Self::NoUvs(_) => "unwrap the mesh, or use an edited mesh instead of a map",
+            Self::NotPng(_) => "use a grey PNG image with 8 or 16 bits, or a mesh file such as .obj",
+            Self::Coloured(_) => {
+                "use a grey image of heights; this is probably a normal map or a vector displacement map"
+            }
+            Self::Scale(_) => "0.01 displaces white by a centimetre",
             Self::MidLevel(_) => "0 displaces outwards only; 0.5 displaces in both directions",
             Self::WhichMesh { .. } => "name the mesh that was edited",
             Self::Apart { .. } => "export the edited mesh in the units and axes of the asset, in its rest pose",
             Self::Flat { .. } => "edit the bind pose of the asset",
-            Self::Layer { .. } => "cut or add geometry before the asset gets this layer",
+            Self::Layer { .. } => "edit the asset before this layer is added",
             Self::Select(error) => return error.hint(),
             _ => return None,
         };

@@ -16,7 +16,7 @@ pub enum EnvelopeError {
     NoClip,
     #[error("there are no shapes")]
     NoShapes,
-    #[error("there are no morph targets")]
+    #[error("there are no blend shapes")]
     NoMorphTargets,
     #[error("there are {times} times for {shapes} shapes")]
     PoseTimes { times: usize, shapes: usize },

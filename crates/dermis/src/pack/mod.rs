@@ -49,7 +49,7 @@ impl Default for PackOptions {
 pub enum PackBudget {
     /// Largest distortion E in percent.
     Error(f64),
-    /// Largest size in bytes.
+    /// Maximum size in bytes.
     Size(usize),
 }
 

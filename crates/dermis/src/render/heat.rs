@@ -15,7 +15,7 @@ use crate::match_meshes::matched;
 
 /// Fraction of the values that the colours cover.
 const COVERED: f64 = 0.98;
-/// Largest number of values of which the percentile is computed.
+/// Maximum number of values from which the percentile is computed.
 const MAX_VALUES: usize = 1 << 21;
 
 /// A quantity of a subject.
@@ -34,7 +34,7 @@ enum Source {
     Motion(MeshSequence),
     /// Values that do not change.
     Fixed(Vec<f32>),
-    /// Values are computed from the object alone, or all are 0.
+    /// No further data: values are computed from the object alone, or all are 0.
     Own,
 }
 
@@ -127,7 +127,7 @@ impl Quantity {
 pub(super) struct Pool {
     values: Vec<f32>,
     seen: usize,
-    /// Every how many values one is kept.
+    /// Interval between values that are kept.
     step: usize,
 }
 
@@ -147,7 +147,7 @@ impl Pool {
         }
     }
 
-    /// The absolute value that a fraction of the values does not exceed.
+    /// Percentile of the absolute values, given as a fraction.
     fn percentile(&self, fraction: f64) -> f64 {
         let mut sorted: Vec<f32> = self.values.iter().map(|value| value.abs()).collect();
         if sorted.is_empty() {

@@ -28,7 +28,7 @@ use crate::select::SelectError;
 pub struct PanelInput<'a> {
     /// The scene.
     pub scene: &'a Scene,
-    /// The motion that the error is measured from.
+    /// The motion relative to which the error is measured.
     pub reference: Option<&'a Scene>,
     /// Contents of the panel.
     pub options: PanelOptions,
@@ -79,7 +79,7 @@ pub fn render_with(input: &(impl ToScene + ?Sized), options: &RenderOptions, pro
 }
 
 impl Pictures {
-    /// One picture, with the frame of each panel. The camera and the colours of `options.panel` are not used.
+    /// One picture, with the frame of each panel. `options.panel` is not used.
     pub fn still(panels: &[PanelInput<'_>], options: &RenderOptions, progress: &dyn Progress) -> Result<Self> {
         let prepared = prepare(panels, options)?;
         let frames = prepared.iter().map(|panel| panel.subject.frame(panel.options.frame));
@@ -87,7 +87,7 @@ impl Pictures {
         Ok(Self::framed(prepared, vec![frames], options, progress)?)
     }
 
-    /// A picture for each frame of `range` of the longest motion; shorter motions keep their last frame.
+    /// One picture for each frame of `range` of the longest motion; shorter motions keep their last frame.
     pub fn of_motion(
         panels: &[PanelInput<'_>],
         range: &FrameRange,
@@ -107,7 +107,7 @@ impl Pictures {
         let frames = pictures.map(|at| counts.iter().map(|count| frame(count, at)).collect()).collect();
         let mut made = Self::framed(prepared, frames, options, progress)?;
         for (at, &count) in counts.iter().enumerate().filter(|(_, count)| (1..end).contains(*count)) {
-            let message = format!("panel {at} has {count} frames; afterwards it shows its last one");
+            let message = format!("panel {at} has only {count} frames; its last frame is repeated");
             made.warnings.push(Note::new(message));
         }
         Ok(made)
@@ -131,7 +131,7 @@ impl Pictures {
         sheet.check(panels.len())?;
         let mut pool = Pool::default();
         if panels.iter().any(|panel| panel.quantity.is_some()) {
-            // The place of the legend affects the cameras; its range follows.
+            // The space for the legend affects the cameras; its range is determined below.
             sheet.legend =
                 Some(Legend { title: String::new(), map: dermis_render::ColorMap::default(), range: [0.0, 1.0] });
         }

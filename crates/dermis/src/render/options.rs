@@ -28,7 +28,7 @@ pub struct RenderOptions {
     pub skeleton: bool,
     /// Normals of the surface.
     pub normals: Normals,
-    /// Panels have the same scale, so that they can be compared. Otherwise each shape fills its panel.
+    /// Use the same scale for all panels, so that they can be compared. Otherwise each shape fills its panel.
     pub same_scale: bool,
     /// Value of the last colour of a quantity, in the unit of its legend; `None`: the 98th percentile of all frames.
     pub heat_max: Option<f64>,
@@ -59,7 +59,7 @@ pub struct PanelOptions {
     pub look: Look,
     /// Direction of the camera.
     pub view: View,
-    /// The clip: its name, a part that only one has, or its number from 0. `None`: recorded frames, or the first clip.
+    /// The clip: its name, a unique part of its name, or its index from 0. `None`: recorded frames, or the first clip.
     pub clip: Option<String>,
     /// The frame.
     pub frame: PanelFrame,
@@ -115,7 +115,7 @@ pub enum Heat {
     Volume,
     /// Displacement by the layers along the normal, in percent of the diagonal of the rest pose.
     Layers,
-    /// Weight of a joint: its name, or a part that only one has.
+    /// Weight of a joint, given by its name or a unique part of its name.
     Weight(String),
     /// An attribute of the points.
     Attribute(String),

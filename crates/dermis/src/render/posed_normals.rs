@@ -1,8 +1,8 @@
 //! Normals of a deformed mesh that keep the creases of the file.
 //!
-//! Vertices of one point with the same normal in the file are one group; the angle-weighted normal of a group uses only its
-//! own triangles, so creases stay creases and flat triangles stay flat. The normal of the file is rotated as the computed
-//! normal of its group has rotated since the rest pose, so it is exact in the rest pose.
+//! Vertices of one point that have the same normal in the file form a group. The angle-weighted normal of a group uses
+//! only its own triangles, so creases stay creases and flat triangles stay flat. The normal of the file is rotated by
+//! the rotation of the computed normal of its group since the rest pose, so it is exact in the rest pose.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ impl PosedNormals {
         let (mut groups, mut points, mut of_file) = (Vec::new(), Vec::new(), Vec::new());
         for (vertex, &point) in vertices.points.iter().enumerate() {
             let normal = stored.map_or(Vec3::ZERO, |stored| stored[vertex]);
-            // Vertices of flat triangles are apart even if they have the same point.
+            // Flat triangles do not share vertices, even if they share points.
             let key = match normals {
                 Normals::Flat => [vertex as u32, 0, 0],
                 _ => (normal + 0.0).to_array().map(f32::to_bits),

@@ -87,7 +87,7 @@ impl Subject {
         counts.max().unwrap_or(0)
     }
 
-    /// Number of the frame; `None` is the rest pose.
+    /// Index of the frame; `None` is the rest pose.
     pub(super) fn frame(&self, frame: PanelFrame) -> Result<Option<usize>, PictureError> {
         let count = self.frame_count();
         match frame {
@@ -114,7 +114,7 @@ impl Subject {
         self.actors.iter().map(turned).collect()
     }
 
-    /// Surfaces for positions of all points; `colors` are colours per point in place of those of the look.
+    /// Surfaces for positions of all points; `colors` are colours per point that replace those of the look.
     pub(super) fn surfaces(&self, points: &[Vec<Vec3>], colors: Option<&[Vec<[f32; 3]>]>) -> Vec<Surface> {
         let surface = |(at, (actor, points)): (usize, (&Actor, &Vec<Vec3>))| {
             actor.surface(points, self.upright, colors.map(|colors| colors[at].as_slice()))
@@ -158,7 +158,7 @@ impl Subject {
     }
 }
 
-/// Number of a clip of the scene.
+/// Index of a clip of the scene.
 fn clip_number(scene: &Scene, wanted: &str) -> Result<usize, PictureError> {
     let longest = scene.objects.iter().max_by_key(|object| object.clips.len());
     let names: Vec<&str> = longest.iter().flat_map(|object| object.clips.iter().map(|clip| clip.name())).collect();
@@ -230,7 +230,7 @@ impl Actor {
     }
 
     fn surface(&self, points: &[Vec3], upright: Mat3, colors: Option<&[[f32; 3]]>) -> Surface {
-        // Stored normals are those of the scene's axes.
+        // Stored normals are in the axes of the scene.
         let back = upright.transpose();
         let original: Vec<Vec3> = points.iter().map(|&point| back * point).collect();
         let normals = self.normals.at(&original).into_iter().map(|normal| upright * normal).collect();

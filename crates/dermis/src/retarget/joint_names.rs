@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dermis_mesh::Joint;
 
-/// Matches joints without a match by names that only one joint of each rig has, the most literal comparison first.
+/// Matches joints without a match by names that are unique in each rig, starting with the most literal comparison.
 pub(super) fn match_names(from: &[Joint], to: &[Joint], matches: &mut [Option<usize>]) {
     let keys = |joints: &[Joint]| -> [Vec<String>; 4] {
         let plain: Vec<String> = joints.iter().map(|joint| plain(&joint.name)).collect();

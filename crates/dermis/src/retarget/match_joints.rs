@@ -1,5 +1,5 @@
-//! Matching of the joints of two skeletons: by a map, by name and then by the order between matched joints; without any
-//! common name by order, or by hierarchy.
+//! Matching of the joints of two skeletons: by a map, by name, and then by the order between matched joints. If no name
+//! matches, joints are matched by order or by hierarchy.
 
 use dermis_mesh::{Clip, Joint, Note};
 
@@ -66,8 +66,8 @@ pub(super) fn match_joints(
     Ok(sources)
 }
 
-/// Matches the joints between a matched joint and its nearest matched ancestor in order, if as many joints are between
-/// their counterparts and none of them has a match; returns the joints of `to` that have a new match.
+/// Matches the joints between a matched joint and its nearest matched ancestor in order, if the same number of joints is
+/// between their counterparts and none of these has a match; returns the joints of `to` that have a new match.
 fn fill_chains(from: &[Joint], to: &[Joint], sources: &mut [Option<usize>]) -> Vec<usize> {
     let mut used = vec![false; from.len()];
     sources.iter().flatten().for_each(|&source| used[source] = true);

@@ -1,9 +1,9 @@
 //! Transfer of a clip to another rig.
 //!
-//! Joints are matched by a map of the user, by name, and without any common name by hierarchy or order. Names are
-//! compared as they are, then without namespaces (`mixamorig:`), case and punctuation, then without the prefix that all
-//! joints of a rig have in common, then by the usual names of the parts of a body (`thigh_l` is `LeftUpLeg`). Joints with
-//! other names between two matched ones are matched in order if both rigs have as many of them there.
+//! Joints are matched by a map given by the user, then by name; if no name matches, by order or hierarchy. Names are
+//! compared exactly, then without namespaces (`mixamorig:`), case and punctuation, then without the prefix that all joints
+//! of a rig have in common, then as common names of body parts (`thigh_l` is `LeftUpLeg`). Unmatched joints between two
+//! matched ones are matched in order if both rigs have the same number of them.
 //!
 //! If all joints have a match and both rigs are bound to the same shape, the deformation by each joint is kept
 //! (`M_to = M_from B_from⁻¹ B_to`), so the joints can have other orientations. If their bind transforms are equal, the

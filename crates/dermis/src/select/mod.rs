@@ -21,13 +21,13 @@ pub const MAX_RESAMPLED_FRAMES: usize = 1_000_000;
 /// Options of [`select`]; the default keeps everything.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selection {
-    /// The objects to keep: a name or path, a part that only one has, or a pattern with `*` and `?`. `None`: all.
+    /// The objects to keep: a name or path, a unique part of either, or a pattern with `*` and `?`. `None`: all.
     pub mesh: Option<String>,
-    /// The clip to keep: its name, a part that only one has, or its number from 0. `None`: all.
+    /// The clip to keep: its name, a unique part of its name, or its index from 0. `None`: all.
     pub clip: Option<String>,
     /// The frames to keep, of recorded frames and of clips. `None`: all.
     pub frames: Option<FrameRange>,
-    /// The frame rate to resample to, in Hz. Larger gives more frames. `None`: as in the file.
+    /// The frame rate to resample to, in Hz. Larger values give more frames. `None`: as in the file.
     pub frame_rate_hz: Option<f64>,
     /// The frame whose shape becomes the rest pose; negative ones count from the end. `None`: as in the file.
     pub rest_frame: Option<isize>,
@@ -146,7 +146,7 @@ impl SelectError {
             Self::NoSuchMesh { closest, .. } => meant(closest),
             Self::NoSuchClip { names, .. } if names.is_empty() => Some("omit the clip".into()),
             Self::NoSuchClip { closest, .. } => {
-                meant(closest).or(Some("use the name of a clip, or its number from 0".into()))
+                meant(closest).or(Some("use the name of a clip, or its index from 0".into()))
             }
             Self::AmbiguousMesh { .. } => Some("use a full name, or a pattern such as '*body*' to keep several".into()),
             Self::AmbiguousClip { .. } => Some("use a full name or a number from 0".into()),
@@ -244,7 +244,7 @@ fn keep_clip(scene: &mut Scene, wanted: &str) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// Index of the clip `wanted` among `names`: by its number from 0, its name, or a part of one name only.
+/// Index of the clip `wanted` among `names`; `wanted` is an index from 0, a name, or a unique part of a name.
 pub fn find_clip(wanted: &str, names: &[&str]) -> Result<usize, SelectError> {
     names::find_clip(wanted, names).map_err(|error| match error {
         ClipNameError::NotFound { wanted, names, closest } => SelectError::NoSuchClip { wanted, names, closest },

@@ -20,9 +20,9 @@ use crate::select::{Selection, select};
 /// Options of [`TrainingSet::new`]: selection of poses, and source of their shapes.
 #[derive(Debug, Clone, Default)]
 pub struct ExampleOptions {
-    /// The rigged mesh: its name or path, or a part that only one has. `None`: the first.
+    /// The rigged mesh: its name or path, or a unique part of either. `None`: the first.
     pub mesh: Option<String>,
-    /// The clip: its name or its number from 0. `None`: the first.
+    /// The clip: its name, a unique part of its name, or its index from 0. `None`: the first.
     pub clip: Option<String>,
     /// Rate to resample the clip to, in Hz. `None`: as in the file.
     pub frame_rate_hz: Option<f64>,
@@ -44,8 +44,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Reads the shapes of a file or a folder of numbered files: its evaluated motion, or else its morph targets
-    /// (always with `morphs`), or else its rest pose.
+    /// Reads the shapes of a file or a folder of numbered files: its evaluated motion, or else its blend shapes (always
+    /// with `morphs`), or else its rest pose.
     pub fn read(source: &str, options: &ReadOptions, morphs: bool) -> Result<Self> {
         let (object, _) = evaluate::single(&dermis_io::read(source, options)?)?;
         let has_shapes = object.rig.as_ref().is_some_and(|rig| !rig.shapes().is_empty());
@@ -65,7 +65,7 @@ impl Targets {
     }
 }
 
-/// Each morph target at full weight, as a frame.
+/// Each blend shape at full weight, as a frame.
 fn morph_targets(object: &Object) -> std::result::Result<MeshSequence, SequenceError> {
     let shapes = object.rig.as_ref().map_or(&[][..], |rig| rig.shapes());
     let moved = |shape: &Shape| {
@@ -158,7 +158,7 @@ impl TrainingSet {
         Ok(())
     }
 
-    /// Fits frame `frame` of the first clip more or less closely than the others, which have weight 1.
+    /// Sets the weight of frame `frame` of the first clip in the fit; the default is 1.
     pub fn weigh_pose(&mut self, frame: usize, weight: f64) -> std::result::Result<(), EnvelopeError> {
         let found = self.poses.first_mut().and_then(|poses| {
             let index = poses.pairs.iter().position(|(pose, _)| *pose == frame)?;

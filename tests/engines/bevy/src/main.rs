@@ -2,10 +2,10 @@
 //!
 //!     bevy-check '{"file": "walk.glb", "clip": "walk", "mesh": "body", "vertices": [0, 5], "times": [0.0, 0.5]}'
 //!
-//! `clip` and `mesh` (the name of a node) can be null: the first clip, and the only mesh. The times are in seconds and ascend.
+//! `clip` and `mesh` (the name of a node) can be null, for the first clip and the only mesh. Times are in seconds, in ascending order.
 //! Bevy loads the file, advances its animation players to each time and propagates the transforms. Nothing is drawn, so the
 //! program evaluates morph targets and the skin from the components and assets of Bevy, as its shaders do. The last line of the
-//! output is `positions` and an array [times][vertices][3] in JSON.
+//! output is the word `positions`, followed by a JSON array [times][vertices][3].
 
 use std::path::Path;
 use std::time::Duration;
@@ -92,7 +92,7 @@ fn load(app: &mut App, path: &Path) -> Result<Handle<Gltf>, Problem> {
     Err("the file does not load".into())
 }
 
-/// Spawns the scene and starts the clip on all animation players, of which each animated root of the scene has one.
+/// Spawns the scene and starts the clip on all animation players; each animated root of the scene has one.
 fn spawn_and_play(app: &mut App, gltf: &Handle<Gltf>, clip: Option<&str>) -> Result<(), Problem> {
     let gltf = app.world().resource::<Assets<Gltf>>().get(gltf).ok_or("the file is not loaded")?;
     let clip = match clip {
@@ -160,7 +160,7 @@ fn posed(app: &App, primitives: &[Entity], vertex: usize) -> Result<[f32; 3], Pr
         }
         first += count;
     }
-    Err(format!("the mesh has {first} vertices, not {vertex}").into())
+    Err(format!("there is no vertex {vertex}: the mesh has {first} vertices").into())
 }
 
 fn mesh_of(world: &World, entity: Entity) -> Result<&Mesh, Problem> {

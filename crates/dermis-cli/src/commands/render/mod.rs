@@ -28,12 +28,12 @@ const EXAMPLES: &str = "Examples:
   dermis render walk.glb --heat error --sequence walk.abc -o error.png --frame 0,12,24
       three frames, coloured by the error
   dermis render walk.glb -o frames/ --frames 0:48 --size 1280x720
-      frames of a film";
+      numbered frames of an animation";
 
 /// Draw pictures of files, without a browser or a GPU
 ///
-/// Several inputs, clips, frames, looks, cameras or labels make several panels. A list has one value for all panels, or
-/// is repeated until all panels have a value.
+/// If several inputs, clips, frames, looks, cameras or labels are given, the picture has several panels. A list with one
+/// value applies to all panels; shorter lists are repeated.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Show this quantity: error, volume, layers, weight:JOINT or attribute:NAME
     #[arg(long, value_name = "QUANTITY,…", value_delimiter = ',')]
     heat: Vec<Heat>,
-    /// Compare with this motion for --heat error; can be repeated
+    /// With --heat error, compare with this motion; repeatable
     #[arg(long, value_name = "FILE", requires = "heat")]
     sequence: Vec<String>,
     /// Set the value of the last colour of --heat, in the unit of the legend [default: the 98th percentile of all frames]
@@ -67,13 +67,13 @@ pub(crate) struct Args {
     /// Show these clips: a name, a unique part of a name, or an index from 0 [default: recorded frames, or the first clip]
     #[arg(long, value_name = "CLIP,…", value_delimiter = ',')]
     clip: Vec<String>,
-    /// Look from three-quarter, front, back, left, right, top, or angles in degrees as AZIMUTH,ELEVATION[,ZOOM]; can be repeated [default: three-quarter]
+    /// Look from three-quarter, front, back, left, right, top, or angles in degrees as AZIMUTH,ELEVATION[,ZOOM]; repeatable [default: three-quarter]
     #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
     camera: Vec<View>,
-    /// Centre this point, in the units of the file with Y up [default: all frames are in the picture]
+    /// Centre the picture on this point, in the units of the file with Y up [default: show all frames]
     #[arg(long, value_name = "X,Y,Z", value_parser = coordinates, allow_hyphen_values = true)]
     look_at: Option<[f32; 3]>,
-    /// Write this text below a panel; can be repeated
+    /// Write this text below a panel; repeatable
     #[arg(long, value_name = "TEXT")]
     label: Vec<String>,
     /// Set the number of panels per row [default: all]
@@ -87,7 +87,7 @@ pub(crate) struct Args {
     background: Backdrop,
     #[command(flatten)]
     extras: Extras,
-    /// Use the normals of the file, or make all surfaces smooth or flat
+    /// Use the normals of the file, or shade all surfaces smooth or flat
     #[arg(long, value_name = "KIND", default_value = "file")]
     shading: ShadingName,
     #[command(flatten)]

@@ -59,7 +59,7 @@ pub(super) fn read(args: &Args, job: &mut Job<'_>) -> Result<Panels, Diagnostic>
     let count = lists.iter().map(|(_, length)| *length).max().unwrap_or(1);
     if let Some((what, length)) = lists.iter().find(|(_, length)| *length > 0 && !count.is_multiple_of(*length)) {
         let message = format!("{length} {what} cannot be repeated to make {count} panels");
-        return Err(Diagnostic::new(message).hint("give one value, one per panel, or one per panel of a row"));
+        return Err(Diagnostic::new(message).hint("use one value, one per panel, or one per panel of a row"));
     }
     let heat = |at: usize| repeated(&args.heat, at).cloned().map(Look::Heat);
     let look = |at: usize| match repeated(&args.look, at) {

@@ -72,7 +72,7 @@ pub(crate) struct BoneArgs {
     /// Use the fewest bones that keep the distortion without corrections within PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) error: Option<f64>,
-    /// Use the joints and clips of this rig; only weights and corrections are solved
+    /// Use the joints and clips of this rig, and solve only for weights and corrections
     #[arg(long, value_name = "FILE")]
     pub(super) rig: Option<String>,
 }

@@ -55,8 +55,8 @@ pub(crate) struct Args {
     /// Distribute the remaining correction over the body by this attribute [default: evenly]
     #[arg(long, value_name = "NAME")]
     attribute: Option<String>,
-    /// Write the corrected frames of all clips, even if the format supports layers: as shapes in one .glb or .gltf file, or
-    /// as one file per clip in other formats
+    /// Write the corrected frames of all clips, even if the format supports layers: as morph targets in one .glb or .gltf
+    /// file, or as one file per clip in other formats
     #[arg(long)]
     bake: bool,
     /// Write the correction as at most N corrective shapes with animated weights, which engines can play, and print the error

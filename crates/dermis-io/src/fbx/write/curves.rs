@@ -74,7 +74,7 @@ pub(super) struct Takes {
 
 struct Take {
     frames: Frames,
-    /// The last object that takes part in it; each object does so at most once.
+    /// The last object that it animates; it animates each object at most once.
     object: usize,
     layer: i64,
 }

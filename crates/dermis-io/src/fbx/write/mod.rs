@@ -247,7 +247,7 @@ impl Writer<'_, '_> {
             self.note(object, "FBX has no tetrahedra; only the surface is written");
         }
         if !object.attributes.is_empty() {
-            self.note(object, "FBX has no scalars per point; they are dropped");
+            self.note(object, "FBX does not support attributes of points; they are dropped");
         }
         if object.mesh.layout().is_some_and(|layout| layout.tangents.is_some()) {
             self.note(object, "tangents are dropped; programs compute them from normals and UVs");

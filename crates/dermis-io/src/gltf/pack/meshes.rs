@@ -1,4 +1,4 @@
-//! Vertices, triangles and shapes of packed files.
+//! Vertices, triangles and blend shapes of packed files.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::{INDICES, POINT_ATTRIBUTE, Packer, VERTICES, bounds};
 use crate::error::Error;
 use crate::gltf::schema::{Accessor, MeshMark, Primitive};
 
-/// Texture coordinates from 0 to 1 are multiples of 2 to this power.
+/// Bits of a texture coordinate from 0 to 1.
 const TEXTURE_BITS: u32 = 12;
-/// Bits of a component of a shape's normal offset.
+/// Bits of a component of the normal offset of a blend shape.
 const SHAPE_NORMAL_BITS: u32 = 6;
-/// Custom attributes keep this many bits of their largest value.
+/// Bits of the largest value of a custom attribute.
 const ATTRIBUTE_BITS: i32 = 16;
 
 /// Numbers that distinguish points, by accessor.
@@ -170,7 +170,7 @@ impl Packer<'_> {
             "NORMAL" | "TANGENT" => Encoded::directions(&values, self.packing.normal_bits),
             _ if name.starts_with("TEXCOORD_") => texture(&values),
             _ if name.starts_with("COLOR_") => Encoded::colors(&values),
-            // Marks of points are added at the end.
+            // The attribute that identifies points is written last.
             _ if name.strip_prefix('_') == Some(POINT_ATTRIBUTE) => return Ok(()),
             _ => {
                 let values: Vec<f32> = values.iter().map(|value| value[0]).collect();

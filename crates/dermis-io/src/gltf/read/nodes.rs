@@ -153,8 +153,8 @@ fn marked_units(root: &Root, locals: &mut [Local]) -> Units {
     if upright.abs_diff_eq(DAffine3::IDENTITY, 0.0) {
         return marked;
     }
-    // Another program may have kept the mark and applied or changed the transform; the file is then treated as any
-    // other glTF.
+    // Another program may have kept the mark, but applied or changed the transform; the file is then treated like any other
+    // glTF file.
     const TOLERANCE: f64 = 1e-6;
     let scale = upright.matrix3.x_axis.length();
     let ours = (0..locals.len()).find(|&node| {

@@ -34,7 +34,7 @@ pub(super) struct Builder<'a> {
     pub(super) document: &'a Document<'a>,
     tree: &'a NodeTree,
     all_animations: &'a [Animation<'a>],
-    /// Those that move joints or shapes.
+    /// Animations that move joints or blend shapes.
     animations: Vec<&'a Animation<'a>>,
     materials: Materials<'a>,
     geometries: BTreeMap<usize, Rc<Geometry<'a>>>,

@@ -66,9 +66,9 @@ pub(super) struct Animations {
 
 struct Animation {
     frames: Frames,
-    /// The last object that takes part in it; each object does so at most once.
+    /// The last object that it animates; it animates each object at most once.
     object: usize,
-    /// The key times of channels with a key per frame and of those with keys half-way too, if there are any.
+    /// The key times of channels with one key per frame, and of channels that also have keys half-way, if there are any.
     inputs: [Option<usize>; 2],
     samplers: Vec<AnimationSampler>,
     channels: Vec<schema::Channel>,
@@ -109,7 +109,7 @@ impl Animations {
         Ok(())
     }
 
-    /// Writes all of them.
+    /// Writes all animations.
     pub(super) fn finish(self, file: &mut GltfFile) {
         for animation in self.animations {
             let Frames { name, rate_hz, start_seconds, .. } = animation.frames;

@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use crate::error::Error;
 
-/// A body has a few hundred; a malformed file could contain one per byte.
+/// Maximum number of values. A body has a few hundred; a malformed file could contain one per byte.
 const MAX_VALUES: usize = 1 << 20;
-/// Integers longer than 64 bits are not needed.
+/// Maximum number of bytes of an integer; bodies contain no longer ones.
 const MAX_INTEGER: usize = 8;
 
 /// Index of a value in the list.
@@ -24,7 +24,7 @@ pub(super) enum Value {
     None,
     Bool(bool),
     Integer(i64),
-    /// A float, or an integer of more than 64 bits; not used in bodies.
+    /// A float, or an integer with more than 64 bits; bodies do not use them.
     OtherNumber,
     /// Bytes, or the text of Python 2, in the file.
     Bytes(Range<usize>),
@@ -72,7 +72,7 @@ struct Machine<'a> {
 impl<'a> Machine<'a> {
     fn step(&mut self, opcode: u8) -> Result<(), Error> {
         match opcode {
-            // Protocol and frame: nothing to do.
+            // The protocol and the frame have no effect.
             0x80 => self.take(1).map(|_| ()),
             0x95 => self.take(8).map(|_| ()),
             b'(' => {
