@@ -332,6 +332,8 @@ fn negative_weights_and_unmoved_points_are_reported_and_bad_inputs_rejected() {
     let warned = with_mesh(&Object { rig: Some(Arc::new(bad)), ..object.clone() }, moved(&object, |point| point * 1.1));
     let has = |text: &str| warned.warnings.iter().any(|note| note.message.contains(text));
     assert!(has("negative weights") && has("2.00 times") && has("no joint"), "{:?}", warned.warnings);
+    let unchanged = with_mesh(&object, moved(&object, |point| point));
+    assert!(unchanged.warnings[0].message.contains("no effect"), "{:?}", unchanged.warnings);
 
     let fail = |object: &Object, mesh: TriMesh| {
         dermis::edit(object, &RestEdit::Mesh(Arc::new(mesh)), &EditOptions::default()).unwrap_err().to_string()

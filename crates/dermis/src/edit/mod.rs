@@ -88,6 +88,12 @@ pub struct EditMeasures {
     pub max_growth: f64,
 }
 
+impl EditMeasures {
+    fn has_no_effect(&self) -> bool {
+        self.displaced_points == 0 && (self.points, self.triangles) == (self.old_points, self.old_triangles)
+    }
+}
+
 impl ToScene for EditedScene {
     fn to_scene(&self) -> Scene {
         self.scene.clone()
@@ -144,7 +150,11 @@ pub fn edit_with(
             }
             RestEdit::Mesh(mesh) => with_mesh(&object, mesh, &mut warnings)?,
         };
-        objects.push(measures(&object, &edited, &displacements));
+        let measured = measures(&object, &edited, &displacements);
+        if measured.has_no_effect() {
+            warnings.push(Note::at(&object.name, "the edit has no effect: it displaces no point".to_owned()));
+        }
+        objects.push(measured);
         scene.objects[index] = edited;
     }
     Ok(EditedScene { scene, objects, warnings })
