@@ -61,7 +61,7 @@ pub struct Holds {
     pub faces: bool,
     /// Tetrahedra.
     pub tets: bool,
-    /// Scalars per point.
+    /// Attributes of points.
     pub attributes: bool,
     /// Normals, one UV set and one colour set.
     pub surface: bool,

@@ -22,7 +22,7 @@ use self::surface::Surface;
 
 pub use measure::{PosedError, posed_error};
 
-/// Fraction of seams among the edges above which normals are recomputed instead of kept.
+/// Fraction of the edges that are seams above which normals are recomputed instead of kept.
 const MAX_SEAM_FRACTION: f64 = 0.4;
 
 /// Options of [`simplify()`].
@@ -65,7 +65,7 @@ pub enum LodError {
     /// The object has no triangles.
     #[error("'{0}' has no triangles")]
     NoTriangles(String),
-    /// The object moves by recorded frames, without a skin.
+    /// The object has recorded frames, but no skin.
     #[error("'{0}' has recorded frames, but no skin")]
     NoSkin(String),
     /// The points of the object are nodes of tetrahedra.

@@ -35,7 +35,7 @@ pub(crate) struct Surface {
     pub rows: Vec<Vec<(u32, f64)>>,
     /// Offsets of each shape, per point.
     pub shapes: Vec<Vec<DVec3>>,
-    /// Scalars per point.
+    /// Attributes of the points.
     pub scalars: Vec<Vec<f64>>,
     pub kinds: Vec<Kind>,
     pub vertex_points: Vec<u32>,

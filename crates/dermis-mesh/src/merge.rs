@@ -1,8 +1,8 @@
 //! Merging of several objects into one, for formats that store a single object.
 //!
 //! Points, triangles, layouts, tetrahedra and attributes are concatenated in the order of the objects. Attributes that
-//! only some objects have are padded: UVs with 0, colours with white, materials with the default material, scalars with
-//! 0. Normals and tangents have no neutral value and are kept only if all objects have them.
+//! only some objects have are padded: UVs with 0, colours with white, materials with the default material, attributes of
+//! points with 0. Normals and tangents have no neutral value and are kept only if all objects have them.
 //!
 //! If all objects have joints and the same clips, they become one rig: a shared skeleton is included once, other skeletons
 //! are added after it. Otherwise recorded frames and posed clips of equal length and rate become one sequence, read

@@ -70,7 +70,7 @@ pub struct Object {
     pub clips: Vec<Arc<Clip>>,
     /// Tetrahedra that fill the shape; their nodes are the mesh's points.
     pub tets: Option<Arc<TetMesh>>,
-    /// Scalars per point (painted maps, distances, …), by name.
+    /// Attributes of the points (painted maps, distances, …), by name.
     pub attributes: BTreeMap<String, Vec<f32>>,
     /// Layers that deform the mesh after its rig or its frames, in order.
     pub deformers: Vec<Deformer>,

@@ -1,7 +1,7 @@
 //! Triangle mesh: the points of a shape and its triangles.
 //!
 //! Shape operators work on points. A file can split a point into several *vertices* if its UVs, normals or colours differ
-//! between faces. This split and all other data on the representation in the file are stored in the [`Layout`].
+//! between faces. This split and all other properties of the representation in the file are stored in the [`Layout`].
 
 use glam::Vec3;
 

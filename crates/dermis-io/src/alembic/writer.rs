@@ -3,7 +3,8 @@
 //! An object's name is its path if it begins with `/`: the last component is the name of the mesh, the others are those
 //! of identity transforms. Any other name becomes a transform of that name with the mesh below it, since clients show
 //! the name of the transform. Rigid motion ([`super::rigid_motion`]) is stored in a transform above the mesh that no
-//! other mesh shares. The topmost transforms rotate the scene to Y up ([`super::upright`]). Objects are written from the last to the first, each before its parents.
+//! other mesh shares. The topmost transforms rotate the scene to Y up ([`super::upright`]). Objects are written from
+//! the last to the first, each before its parents.
 
 use std::collections::HashMap;
 use std::io::{Seek, Write};

@@ -192,8 +192,9 @@ fn view_data(store: &AssetStore, options: &ReportOptions) -> Result<(Vec<Embedde
         let (view, size) = embedded(&cut)?;
         let is_minimal = view.iter().filter_map(|asset| asset.info.recorded.as_ref()).any(|motion| motion.frames <= 2);
         if size <= MAX_GEOMETRY_BYTES || is_minimal {
-            let note = (step > 1)
-                .then(|| Note::new(format!("the 3D view contains every {step}th frame to limit the size of the file")));
+            let note = (step > 1).then(|| {
+                Note::new(format!("the 3D view contains only one in {step} frames, to limit the size of the file"))
+            });
             return Ok((view, step, note.into_iter().collect()));
         }
         step += 1;

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 /// The shape of a prim.
 pub(super) struct Shaped {
     pub(super) mesh: TriMesh,
-    /// Scalars per point.
+    /// Attributes of points.
     pub(super) attributes: BTreeMap<String, Vec<f32>>,
 }
 

@@ -52,10 +52,10 @@ pub struct JointEffect {
     /// Fraction of the joint's volume change that is restored near the joint, 0 to 1; the rest is distributed over the
     /// whole body.
     pub strength: f64,
-    /// Number of folds per joint size; larger is finer.
+    /// Number of folds per joint size; larger values give finer folds.
     pub omega: f64,
-    /// Size of the joint in scene units. `None`: the extent of the region in which its bones blend. Larger reaches
-    /// farther.
+    /// Size of the joint in scene units. `None`: the extent of the region in which its bones blend. Larger values
+    /// reach farther.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
     /// Weights from curves instead of the skin weights.

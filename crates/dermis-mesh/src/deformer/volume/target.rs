@@ -15,7 +15,7 @@ pub struct Target {
 
 /// Error for an invalid volume target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid volume target '{0}': give a positive factor such as 1.05, or ascending keys such as 0:1,1.5:1.2,3:1")]
+#[error("invalid volume target '{0}': use a positive factor such as 1.05, or ascending keys such as 0:1,1.5:1.2,3:1")]
 pub struct TargetError(String);
 
 impl Target {

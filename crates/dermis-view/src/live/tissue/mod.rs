@@ -1,9 +1,9 @@
 //! Interactive simulation of a layered body that can be pulled, poked and painted.
 //!
 //! Each request advances the simulation by the time since the last one, so that flesh keeps moving while the pose is
-//! fixed. If the computer is too slow for the requested number of sub-steps, fewer and longer ones are computed, and
+//! fixed. If the computer is too slow for the requested number of substeps, fewer and longer ones are computed, and
 //! the status reports it. The real-time factor is the ratio of simulated time to computation time at the requested
-//! number of sub-steps.
+//! number of substeps.
 
 mod pace;
 mod poses;

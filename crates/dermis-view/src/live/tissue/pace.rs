@@ -2,7 +2,7 @@
 
 use dermis::tissue::layered::FrameReport;
 
-/// Sub-steps are counted per this fraction of a second.
+/// Substeps are counted per this fraction of a second.
 pub(super) const DISPLAYED_HZ: f64 = 60.0;
 /// Fraction of the elapsed time available for steps.
 const BUDGET: f64 = 0.8;
@@ -46,7 +46,7 @@ impl Pace {
             format!("{step_ms:.2} ms per step, {iterations:.0} CG iterations"),
         ];
         if self.steps < self.requested {
-            words.push(format!("too slow: {} of {} sub-steps", self.steps, self.requested));
+            words.push(format!("too slow: {} of {} substeps", self.steps, self.requested));
         }
         words
     }
