@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::LightError;
 use crate::harmonics::{MAX_COEFFICIENTS, MAX_ORDER, basis, directions};
-use crate::visibility::Grid;
+use crate::visibility::{Grid, Heading};
 
 /// Distance between the origin of a ray and the surface, relative to the diagonal.
 const GAP: f32 = 1e-5;
@@ -122,23 +122,38 @@ pub fn transfer(
     Ok(Transfer { point_count, frame_count, coefficients, vectors, ambient })
 }
 
-/// Directions of the rays with the values of their basis functions, and the ground.
+/// Directions of the rays, each with the opposite one, and the ground.
 struct Rays {
-    directions: Vec<(DVec3, [f32; MAX_COEFFICIENTS])>,
+    pairs: Vec<[Direction; 2]>,
     /// Weight of a ray: its solid angle over π.
     weight: f32,
     up: DVec3,
     ground: Option<f64>,
 }
 
+struct Direction {
+    towards: Vec3,
+    heading: Heading,
+    /// Values of the basis functions.
+    basis: [f32; MAX_COEFFICIENTS],
+    /// The ground blocks all rays.
+    is_blocked: bool,
+}
+
 impl Rays {
     fn new(options: &LightOptions) -> Self {
-        // A hemisphere contains half of the directions.
-        let all = directions(2 * options.rays);
-        let weight = (4.0 / all.len() as f64) as f32;
-        let with_basis = |direction: DVec3| (direction, basis(direction).map(|value| value as f32));
+        // One of a pair of opposite directions is in the hemisphere of a point.
+        let weight = (2.0 / options.rays as f64) as f32;
         let up = options.up.normalize_or(DVec3::Y);
-        Self { directions: all.into_iter().map(with_basis).collect(), weight, up, ground: options.ground }
+        let direction = |towards: DVec3, heading: Heading| Direction {
+            towards: towards.as_vec3(),
+            heading,
+            basis: basis(towards).map(|value| value as f32),
+            is_blocked: options.ground.is_some() && towards.dot(up) <= 0.0,
+        };
+        let half = directions(2 * options.rays).into_iter().take(options.rays);
+        let pairs = half.map(|d| [direction(d, Heading::Along), direction(-d, Heading::Against)]).collect();
+        Self { pairs, weight, up, ground: options.ground }
     }
 }
 
@@ -159,19 +174,16 @@ fn of_frame(
     let above: Vec<bool> = points.iter().map(is_above).collect();
     let mut grid = Grid::default();
     let mut totals = vec![0.0_f32; points.len()];
-    for (direction, basis) in &rays.directions {
-        let towards = direction.as_vec3();
-        let is_blocked = rays.ground.is_some() && direction.dot(rays.up) <= 0.0;
-        if !is_blocked {
-            grid.fill(points, triangles, *direction);
+    for pair in &rays.pairs {
+        if pair.iter().any(|direction| !direction.is_blocked) {
+            grid.fill(points, triangles, pair[0].towards);
         }
         for (point, normal) in normals.iter().enumerate() {
-            let cosine = normal.dot(towards);
-            if cosine <= 0.0 {
-                continue;
-            }
+            let cosine = normal.dot(pair[0].towards);
+            let Direction { heading, basis, is_blocked, .. } = &pair[usize::from(cosine < 0.0)];
+            let cosine = cosine.abs();
             totals[point] += cosine;
-            if is_blocked || !above[point] || !grid.is_visible(point as u32, triangles, gap) {
+            if *is_blocked || !above[point] || !grid.is_visible(point as u32, triangles, gap, *heading) {
                 continue;
             }
             ambient[point] += cosine;

@@ -1,12 +1,12 @@
-//! Visibility of points from one direction: exact casts of parallel rays.
+//! Visibility of points from a direction and from the opposite one: exact casts of parallel rays.
 //!
 //! All rays of a direction are parallel. Projected onto the plane perpendicular to the direction, a ray is a point, and
 //! a triangle is still a triangle. Triangles are sorted into the cells of a grid in this plane, and a ray is tested
-//! against those of its cell that reach above its origin. Unlike a bounding volume hierarchy, the grid is not
+//! against those of its cell that reach beyond its origin. Unlike a bounding volume hierarchy, the grid is not
 //! traversed. It is built in one pass over the triangles, which is worthwhile if there are about as many rays as
-//! triangles.
+//! triangles. Rays of the opposite direction have the same projection and use the same grid.
 
-use glam::{DVec3, Vec3};
+use glam::Vec3;
 
 /// Mean number of triangles per cell: with smaller cells the grid takes longer to fill, with larger cells rays take
 /// longer.
@@ -16,19 +16,36 @@ const NONE: u32 = u32::MAX;
 /// Maximum number of cells along an axis.
 const MAX_CELLS: usize = 1024;
 
+/// Direction of a ray relative to the direction of its grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heading {
+    Along,
+    Against,
+}
+
 /// Grid in the plane perpendicular to a direction. Its memory is reused for the next direction.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     low: [f32; 2],
     scale: [f32; 2],
     cells: [usize; 2],
-    /// Highest corner of the triangles of each cell, and its last entry.
-    heads: Vec<(f32, u32)>,
-    /// Triangles of the cells, each with the entry before it in its cell.
-    entries: Vec<[u32; 2]>,
+    /// Last entry of each cell.
+    heads: Vec<u32>,
+    /// Triangles of the cells.
+    entries: Vec<Entry>,
     /// Coordinates of each point: two in the plane, one along the direction.
     points: Vec<[f32; 3]>,
     flat: Vec<Flat>,
+}
+
+/// A triangle of a cell.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    triangle: u32,
+    /// The entry before this one in its cell.
+    before: u32,
+    /// Lowest and highest corner.
+    heights: [f32; 2],
 }
 
 /// A triangle in the plane: barycentric weights of the second and third corner, and height, as linear functions.
@@ -42,11 +59,10 @@ struct Flat {
 
 impl Grid {
     /// Sorts the triangles into the cells of the plane perpendicular to `direction`.
-    pub(crate) fn fill(&mut self, points: &[Vec3], triangles: &[[u32; 3]], direction: DVec3) {
+    pub(crate) fn fill(&mut self, points: &[Vec3], triangles: &[[u32; 3]], direction: Vec3) {
         let (u, v) = direction.any_orthonormal_pair();
-        let [u, v, d] = [u, v, direction].map(glam::DVec3::as_vec3);
         self.points.clear();
-        self.points.extend(points.iter().map(|point| [point.dot(u), point.dot(v), point.dot(d)]));
+        self.points.extend(points.iter().map(|point| [point.dot(u), point.dot(v), point.dot(direction)]));
         let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
         for point in &self.points {
             for axis in 0..2 {
@@ -66,51 +82,63 @@ impl Grid {
     }
 
     fn sort(&mut self, triangles: &[[u32; 3]]) {
-        let cell_count = self.cells[0] * self.cells[1];
         self.heads.clear();
-        self.heads.resize(cell_count, (f32::NEG_INFINITY, NONE));
+        self.heads.resize(self.cells[0] * self.cells[1], NONE);
         self.entries.clear();
         for (index, triangle) in triangles.iter().enumerate() {
-            let ([[x0, y0], [x1, y1]], top) = self.range(triangle);
-            for y in y0..=y1 {
-                for head in &mut self.heads[y * self.cells[0] + x0..=y * self.cells[0] + x1] {
-                    self.entries.push([index as u32, head.1]);
-                    *head = (head.0.max(top), self.entries.len() as u32 - 1);
+            let corners = triangle.map(|point| self.points[point as usize]);
+            let [low, high] = [f32::min, f32::max].map(|extreme| {
+                [0, 1, 2].map(|axis| extreme(extreme(corners[0][axis], corners[1][axis]), corners[2][axis]))
+            });
+            let (first, last) = (self.cell_of(low), self.cell_of(high));
+            for y in first[1]..=last[1] {
+                for head in &mut self.heads[y * self.cells[0] + first[0]..=y * self.cells[0] + last[0]] {
+                    self.entries.push(Entry { triangle: index as u32, before: *head, heights: [low[2], high[2]] });
+                    *head = self.entries.len() as u32 - 1;
                 }
             }
         }
     }
 
-    /// First and last cell of a triangle, and its height.
-    fn range(&self, triangle: &[u32; 3]) -> ([[usize; 2]; 2], f32) {
-        let [a, b, c] = triangle.map(|point| self.points[point as usize]);
-        let cell = |value: f32, axis: usize| {
-            (((value - self.low[axis]) * self.scale[axis]).max(0.0) as usize).min(self.cells[axis] - 1)
-        };
-        let low = [0, 1].map(|axis| cell(a[axis].min(b[axis]).min(c[axis]), axis));
-        let high = [0, 1].map(|axis| cell(a[axis].max(b[axis]).max(c[axis]), axis));
-        ([low, high], a[2].max(b[2]).max(c[2]))
+    /// Column and row of the cell that contains a point.
+    fn cell_of(&self, point: [f32; 3]) -> [usize; 2] {
+        [0, 1].map(|axis| {
+            (((point[axis] - self.low[axis]) * self.scale[axis]).max(0.0) as usize).min(self.cells[axis] - 1)
+        })
     }
 
-    /// Returns true if no triangle lies above point `point` by more than `gap`; the triangles at the point are ignored.
-    pub(crate) fn is_visible(&self, point: u32, triangles: &[[u32; 3]], gap: f32) -> bool {
-        let [x, y, height] = self.points[point as usize];
-        let cell = |value: f32, axis: usize| {
-            (((value - self.low[axis]) * self.scale[axis]).max(0.0) as usize).min(self.cells[axis] - 1)
-        };
-        let cell = cell(y, 1) * self.cells[0] + cell(x, 0);
-        let above = height + gap;
-        let (top, mut next) = self.heads[cell];
-        if top <= above {
-            return true;
+    /// Returns true if no triangle lies beyond point `point` by more than `gap`, along the direction of the grid or
+    /// along the opposite one. The triangles at the point are ignored.
+    pub(crate) fn is_visible(&self, point: u32, triangles: &[[u32; 3]], gap: f32, heading: Heading) -> bool {
+        match heading {
+            Heading::Along => self.is_free(point, triangles, gap, |heights, limit| heights[1] > limit, |a, b| a > b),
+            Heading::Against => self.is_free(point, triangles, -gap, |heights, limit| heights[0] < limit, |a, b| a < b),
         }
+    }
+
+    /// Returns true if no triangle at the projection of `point` is `beyond` the height of the point plus `offset`.
+    fn is_free(
+        &self,
+        point: u32,
+        triangles: &[[u32; 3]],
+        offset: f32,
+        reaches: impl Fn([f32; 2], f32) -> bool,
+        beyond: impl Fn(f32, f32) -> bool,
+    ) -> bool {
+        let at = self.points[point as usize];
+        let (limit, [column, row]) = (at[2] + offset, self.cell_of(at));
+        let mut next = self.heads[row * self.cells[0] + column];
         while next != NONE {
-            let [triangle, before] = self.entries[next as usize];
-            let is_above = self.flat[triangle as usize].is_above(x, y, above);
-            if is_above && !triangles[triangle as usize].contains(&point) {
+            let entry = self.entries[next as usize];
+            if reaches(entry.heights, limit)
+                && self.flat[entry.triangle as usize]
+                    .height_at(at[0], at[1])
+                    .is_some_and(|height| beyond(height, limit))
+                && !triangles[entry.triangle as usize].contains(&point)
+            {
                 return false;
             }
-            next = before;
+            next = entry.before;
         }
         true
     }
@@ -127,16 +155,19 @@ impl Flat {
         Self { origin: a, v, w, rise }
     }
 
-    fn is_above(&self, x: f32, y: f32, height: f32) -> bool {
+    /// Height of the triangle at a point of the plane; `None` outside of the triangle.
+    fn height_at(&self, x: f32, y: f32) -> Option<f32> {
         let (dx, dy) = (x - self.origin[0], y - self.origin[1]);
         let v = self.v[0] * dx + self.v[1] * dy;
         let w = self.w[0] * dx + self.w[1] * dy;
-        v >= 0.0 && w >= 0.0 && v + w <= 1.0 && self.origin[2] + self.rise[0] * dx + self.rise[1] * dy > height
+        let is_inside = v >= 0.0 && w >= 0.0 && v + w <= 1.0;
+        is_inside.then(|| self.origin[2] + self.rise[0] * dx + self.rise[1] * dy)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use glam::DVec3;
     use proptest::prelude::*;
 
     use super::*;
@@ -163,8 +194,9 @@ mod tests {
             let points: Vec<Vec3> = corners.into_iter().map(Vec3::from).collect();
             let triangles: Vec<[u32; 3]> = (0..points.len() as u32 / 3).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect();
             let mut grid = Grid::default();
-            grid.fill(&points, &triangles, direction);
-            for point in 0..points.len() as u32 {
+            grid.fill(&points, &triangles, direction.as_vec3());
+            for (point, heading) in (0..points.len() as u32).flat_map(|p| [(p, Heading::Along), (p, Heading::Against)]) {
+                let direction = if heading == Heading::Along { direction } else { -direction };
                 let origin = points[point as usize].as_dvec3();
                 let others = triangles.iter().filter(|t| !t.contains(&point));
                 let all: Vec<(f64, f64)> = others
@@ -175,7 +207,7 @@ mod tests {
                     continue;
                 }
                 let expected = !all.iter().any(|(t, margin)| *t > 0.0 && *margin > 0.0);
-                prop_assert_eq!(grid.is_visible(point, &triangles, 0.0), expected, "point {}", point);
+                prop_assert_eq!(grid.is_visible(point, &triangles, 0.0, heading), expected, "point {}", point);
             }
         }
     }
