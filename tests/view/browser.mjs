@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
@@ -14,6 +15,8 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
   "--no-first-run",
+  // A page that is not served by the server itself may open connections to it.
+  ...(process.env.PAGE ? ["--disable-features=LocalNetworkAccessChecks"] : []),
 ];
 
 export async function launch() {
@@ -42,8 +45,19 @@ export async function serve(dermis, args, cwd) {
   return { url: ready.url, stop };
 }
 
-/** Opens a page and collects its errors and warnings. */
-export async function open(browser, url, maxTextureSize) {
+/** Serves the files of the page from a folder instead of those that are embedded in the server. */
+async function servePage(page, url, folder) {
+  await page.route(
+    (requested) => requested.href.startsWith(url) && !requested.pathname.startsWith("/api/"),
+    (route) => {
+      const path = new URL(route.request().url()).pathname;
+      return route.fulfill({ path: join(folder, path === "/" ? "index.html" : path) });
+    },
+  );
+}
+
+/** Opens a page, after `prepare` has run in it, and collects its errors and warnings. */
+export async function open(browser, url, maxTextureSize, prepare) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
   if (maxTextureSize) {
     // Simulates a GPU with smaller textures.
@@ -54,6 +68,8 @@ export async function open(browser, url, maxTextureSize) {
       };
     }, maxTextureSize);
   }
+  if (prepare) await page.addInitScript(prepare);
+  if (process.env.PAGE) await servePage(page, url, process.env.PAGE);
   const problems = [];
   page.on(
     "console",

@@ -35,7 +35,7 @@ export const editing = (shared) => ({
       await brush(page, "paint");
       await stroke(page, await cellCenter(page, 0, 2));
       await save(page);
-      await page.waitForFunction(() => window.dermis.brush.unsaved.size === 0);
+      await page.waitForFunction(() => window.dermis.edits.unsaved.length === 0);
       assert.deepEqual(attributes(shared, "touched.glb"), ["stiffness"]);
       await withPage(["touched.glb"], async (other) => {
         const rest = await other.evaluate(() => [...window.dermis.viewer.active.model.rest]);

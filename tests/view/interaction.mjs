@@ -22,7 +22,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
       assert.ok(!(await page.locator("[data-role=crowd] input").isChecked()));
       await drop(page, "fit.glb", readFileSync(join(files, fits[1].output)));
       await until(page, "viewer.views.length === 2 && viewer.stage && window.dermis.stats.firstPictureMs !== null");
-      assert.equal(await state(page, "viewer.active.tag"), "fit + corrections");
+      await until(page, "viewer.active.tag === 'fit + corrections'");
       await page.waitForTimeout(500);
       const canvas = page.locator(".stage canvas").first();
       assert.ok((await canvas.screenshot()).length > 20_000, "the canvas shows something");
@@ -59,6 +59,7 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
   async "the colour bar includes the largest shown error"() {
     await withPage(["sample:gallop", ...fits.map((fit) => fit.output)], async (page) => {
       await page.keyboard.press("h");
+      await page.locator("[data-role=heat-range]").selectOption("all");
       for (const rank of [5, 1]) {
         await setRank(page, rank);
         await until(
@@ -66,11 +67,14 @@ export const interaction = ({ withPage, shot, dermis, files, fits, sampleAndFit 
           "viewer.models.slice(1).every((m) => [0, viewer.state.rank].every((r) => viewer.measured(m, r)))",
         );
         assert.ok(
-          await state(page, "viewer.errorHigh() >= viewer.measured(viewer.active.model, viewer.state.rank).max_error"),
+          await state(
+            page,
+            "viewer.errorRange().high >= viewer.measured(viewer.active.model, viewer.state.rank).max_error",
+          ),
         );
         assert.ok(!(await page.locator(".ticks").textContent()).includes("≥"));
       }
-      const field = page.locator(".heatbar input");
+      const field = page.locator("[data-role=heat-high]");
       await field.fill("0.001");
       await field.press("Enter");
       assert.match(await page.locator(".ticks span").last().textContent(), /^≥ 0\.001/);

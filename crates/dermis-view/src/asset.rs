@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dermis::evaluate::{self, EvaluateError, Motion};
 use dermis::io::Format;
 use dermis::mesh::glam::Vec3;
+use dermis::mesh::merge::MergeError;
 use dermis::mesh::tri_mesh::bounds;
 use dermis::mesh::{Clip, MeshSequence, Note, Object, Rig, Scene, SequenceError, Units, UpAxis};
 use dermis::skin::Skin;
@@ -17,6 +18,9 @@ use serde::Serialize;
 
 use crate::bones::{BoneInfo, bones};
 use crate::bundle::Bundle;
+use crate::light::{LightFileError, StoredLight};
+use crate::rigs::with_joints;
+use crate::surface::{Part, parts};
 
 /// Number of frames from which the bounds of a motion are computed.
 const FRAMES_FOR_BOUNDS: usize = 9;
@@ -30,6 +34,8 @@ pub struct Asset {
     pub object: Object,
     /// Coarser levels of detail, in the order of decreasing detail.
     pub lods: Vec<Object>,
+    /// Objects of the file that are merged into the object.
+    pub parts: Vec<Part>,
     /// Units of its positions.
     pub units: Units,
     /// Notes of the reader.
@@ -38,6 +44,8 @@ pub struct Asset {
     pub file_bytes: Option<u64>,
     /// Layered body, if the file contains one.
     pub tissue: Option<Arc<LayeredBody>>,
+    /// Stored light, if there is any.
+    pub light: Option<Arc<StoredLight>>,
     /// Clip that is shown first; `None`: the page selects one.
     pub first_clip: Option<usize>,
     /// Directory of an uploaded file, kept as long as frames are read from it.
@@ -64,6 +72,8 @@ pub struct AssetInfo {
     pub layers: Vec<String>,
     /// True for a layered body, which can be simulated.
     pub tissue: bool,
+    /// True if precomputed light is stored with the asset.
+    pub light: bool,
     /// Clip that is shown first.
     pub first_clip: Option<usize>,
     pub low: [f32; 3],
@@ -102,6 +112,8 @@ impl Asset {
         if lods.is_empty() {
             lods = stored_levels(&scene)?;
         }
+        scene.objects = with_joints(scene.objects).map_err(MergeError::from)?;
+        let parts = parts(&scene.objects);
         let (mut object, merged) = evaluate::single(&scene)?;
         object.clips.retain(|clip| clip.frame_count() > 0);
         if object.clips.is_empty() && object.sequence.is_none() {
@@ -112,10 +124,12 @@ impl Asset {
             label: label.into(),
             object,
             lods,
+            parts,
             units: scene.units,
             notes,
             file_bytes: None,
             tissue: None,
+            light: None,
             first_clip: None,
             upload: None,
         })
@@ -126,6 +140,17 @@ impl Asset {
         if path.is_file() && Format::is_path_of("npz", path) {
             self.tissue = dermis::layered_file::read_if_layered(path)?.map(|file| Arc::new(file.body));
         }
+        Ok(self)
+    }
+
+    /// Adds the light stored at `path`. Fails if it has another number of points.
+    pub fn with_light(mut self, path: &Path) -> Result<Self, LightFileError> {
+        let light = StoredLight::read(path)?;
+        let (found, expected) = (light.points, self.object.mesh.point_count());
+        if found != expected {
+            return Err(LightFileError::Other { what: "points", found, expected });
+        }
+        self.light = Some(Arc::new(light));
         Ok(self)
     }
 
@@ -170,6 +195,7 @@ impl Asset {
             attributes: attributes.keys().cloned().collect(),
             layers: self.object.deformers.iter().map(|layer| layer.kind().to_owned()).collect(),
             tissue: self.tissue.is_some(),
+            light: self.light.is_some(),
             first_clip: self.first_clip,
             low: low.to_array(),
             high: high.to_array(),

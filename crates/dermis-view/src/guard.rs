@@ -11,28 +11,37 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// Headers of every response: the page loads no external resources and cannot be embedded in a frame.
-const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
-    (
-        header::CONTENT_SECURITY_POLICY,
-        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'none'",
-    ),
+/// Sources that the page can load; it loads no external resources.
+const SOURCES: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
+/// Pages that can embed this one in a frame: none, or notebooks on this machine.
+const NO_FRAMES: &str = "frame-ancestors 'none'";
+const FRAMES_OF_NOTEBOOKS: &str = "frame-ancestors http://localhost:* http://127.0.0.1:* vscode-webview:";
+
+/// Further headers of every response.
+const SECURITY_HEADERS: [(HeaderName, &str); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Host names of this server.
+/// Host names of this server, and its policy on frames.
 #[derive(Debug, Clone)]
-pub(crate) struct Names(Arc<Vec<String>>);
+pub(crate) struct Access {
+    names: Arc<Vec<String>>,
+    policy: HeaderValue,
+}
 
-impl Names {
-    pub(crate) fn of_port(port: u16) -> Self {
-        Self(Arc::new(["127.0.0.1", "localhost", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect()))
+impl Access {
+    /// Access to a server on `port`, whose page notebooks of this machine can embed if `embeddable`.
+    pub(crate) fn of_port(port: u16, embeddable: bool) -> Self {
+        let names = ["127.0.0.1", "localhost", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect();
+        let ancestors = if embeddable { FRAMES_OF_NOTEBOOKS } else { NO_FRAMES };
+        let policy = HeaderValue::try_from(format!("{SOURCES}; {ancestors}")).expect("the policy is plain text");
+        Self { names: Arc::new(names), policy }
     }
 
     fn allow(&self, headers: &HeaderMap) -> bool {
-        let known = |host: &str| self.0.iter().any(|name| name.eq_ignore_ascii_case(host));
+        let known = |host: &str| self.names.iter().any(|name| name.eq_ignore_ascii_case(host));
         let one = |name: HeaderName| {
             let mut values = headers.get_all(name).iter();
             let first = values.next().map(|value| value.to_str().unwrap_or(""));
@@ -49,12 +58,13 @@ impl Names {
 }
 
 /// Passes a request on or rejects it.
-pub(crate) async fn guard(State(names): State<Names>, request: Request, next: Next) -> Response {
-    let mut response = if names.allow(request.headers()) {
+pub(crate) async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
+    let mut response = if access.allow(request.headers()) {
         next.run(request).await
     } else {
         (StatusCode::FORBIDDEN, "forbidden: only requests from the dermis page are accepted").into_response()
     };
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, access.policy);
     for (name, value) in SECURITY_HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

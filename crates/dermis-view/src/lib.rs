@@ -12,14 +12,18 @@ pub mod bones;
 pub mod bundle;
 pub mod formatting;
 mod guard;
+pub mod light;
 pub mod live;
 mod matching;
 pub mod measures;
 mod page;
+mod pages;
 pub mod report;
+mod rigs;
 mod routes;
 mod save;
 pub mod serve;
+pub mod surface;
 
 pub use asset_store::AssetStore;
 pub use page::missing as missing_page;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dermis::mesh::{MeshSequence, Object, SequenceError};
-use dermis::skin::compare::frame_errors;
+use dermis::skin::compare::{Comparison, compare, frame_errors};
 use dermis::skin::measure::weight_structure::weight_structure;
 use dermis::skin::{BoneModel, Measures, Skin, SkinError, measure};
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub struct RankMeasures {
     pub compression: f64,
     /// Largest error of a point, in the units of the scene.
     pub max_error: f64,
+    /// Upper bound of the error of 98 % of all points in all frames, rounded up to a bin of the histogram.
+    pub error_98th_percentile: f64,
     /// Structure of the weights, with the keys of `dermis skin`.
     #[serde(flatten)]
     pub weights: WeightFacts,
@@ -76,6 +78,8 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         BoneModel::of_skin(&skin),
     );
     let max_error = max_error_percent / 100.0 * f64::from(skin.mesh().diagonal());
+    let comparison = compare(&skin, 0, sequence)?;
+    let error_98th_percentile = percentile(&comparison.histogram, comparison.max_error, 0.98);
     let shown = [
         ("distortion_percent", distortion_percent),
         ("erms", erms),
@@ -100,6 +104,7 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         normal_error_rms,
         compression,
         max_error,
+        error_98th_percentile,
         weights: WeightFacts {
             parts_per_bone: weights.parts_per_bone,
             islands: weights.islands,
@@ -108,6 +113,17 @@ pub fn at_rank(skin: &Skin, clip: usize, sequence: &MeshSequence, rank: usize) -
         },
         text,
     })
+}
+
+/// Upper end of the bin of a histogram from 0 to `high` below which lies `fraction` of all values.
+fn percentile(histogram: &[u64], high: f64, fraction: f64) -> f64 {
+    let total: u64 = histogram.iter().sum();
+    let mut sum = 0;
+    let bin = histogram.iter().position(|count| {
+        sum += count;
+        sum as f64 >= fraction * total as f64
+    });
+    bin.map_or(high, |bin| high * (bin + 1) as f64 / histogram.len() as f64)
 }
 
 /// Error of one point in every frame.
@@ -121,4 +137,34 @@ pub fn point_errors(
     let skin = skin.with_rank(rank)?;
     let error = |frame: usize| Ok(frame_errors(&skin, clip, sequence, frame)?[point]);
     (0..sequence.frame_count()).map(error).collect()
+}
+
+/// Root mean square and largest error of each frame.
+pub fn errors_by_frame(
+    skin: &Skin,
+    clip: usize,
+    sequence: &MeshSequence,
+    rank: usize,
+) -> Result<FrameErrors, MeasureError> {
+    let Comparison { rms_by_frame, max_by_frame, .. } = compare(&skin.with_rank(rank)?, clip, sequence)?;
+    Ok(FrameErrors { rms: rms_by_frame, max: max_by_frame })
+}
+
+/// Errors of the points of each frame, in the units of the scene.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names are the keys of the JSON")]
+pub struct FrameErrors {
+    pub rms: Vec<f64>,
+    pub max: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_upper_ends_of_bins() {
+        assert_eq!(percentile(&[97, 1, 1, 1], 4.0, 0.98), 2.0);
+        assert_eq!(percentile(&[0, 0], 0.0, 0.98), 0.0);
+    }
 }

@@ -13,20 +13,23 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use dermis::evaluate::{self, EvaluateError};
 use dermis::io::single_file_extensions;
-use dermis::mesh::{Object, SequenceError};
+use dermis::mesh::{Object, SequenceError, UpAxis};
 use dermis::tissue::layered::LayeredBody;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::asset::{Asset, AssetInfo, clip_bundle, frames_bundle, mesh_bundle};
 use crate::asset_store::{AddError, AssetStore};
-use crate::guard::{Names, guard};
+use crate::guard::{Access, guard};
 use crate::live::{
-    LiveDeformer, PosedSkin, RecordedFrames, SimulatedBody, Stored, VolumeDeformer, WrinkleDeformer, converse,
+    BouncingBalls, LitMotion, LiveDeformer, PosedSkin, RecordedFrames, SimulatedBody, Stored, VolumeDeformer,
+    WrinkleDeformer, converse,
 };
-use crate::measures::{MeasureError, point_errors};
+use crate::measures::{FrameErrors, MeasureError, errors_by_frame, point_errors};
 use crate::page;
-use crate::save::{self, SaveError};
+use crate::pages::Pages;
+use crate::save::{self, SaveError, Written};
+use crate::surface::{self, SurfaceInfo};
 
 /// Maximum size of a response with recorded frames in bytes; pages request the next frames afterwards.
 const MAX_FRAME_BYTES: usize = 64 << 20;
@@ -37,7 +40,7 @@ const MAX_MESSAGE_BYTES: usize = 4096;
 const MAX_LIVE: usize = 24;
 
 /// Live deformers.
-const LIVE_KINDS: [&str; 6] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue"];
+const LIVE_KINDS: [&str; 8] = ["pose", "recorded", "layers", "volume", "wrinkle", "tissue", "balls", "light"];
 
 /// Options of [`Server::bind`](crate::serve::Server::bind).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,11 +57,21 @@ pub struct ServeOptions {
     pub upload_limit: usize,
     /// Maximum total size of the dropped files in bytes.
     pub upload_budget: u64,
+    /// Permits notebooks on this machine to embed the page in a frame.
+    pub embeddable: bool,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { port: 0, paint: None, output: None, force: false, upload_limit: 512 << 20, upload_budget: 2 << 30 }
+        Self {
+            port: 0,
+            paint: None,
+            output: None,
+            force: false,
+            upload_limit: 512 << 20,
+            upload_budget: 2 << 30,
+            embeddable: false,
+        }
     }
 }
 
@@ -66,19 +79,30 @@ impl Default for ServeOptions {
 #[derive(Debug, Clone)]
 pub(crate) struct App(Arc<Shared>);
 
+/// Contents of the output.
+#[derive(Debug, Default)]
+struct Saved {
+    asset: Option<usize>,
+    /// Number of saves by all pages.
+    revision: u64,
+}
+
 #[derive(Debug)]
 struct Shared {
     assets: Arc<AssetStore>,
     options: ServeOptions,
     /// Asset that was saved to the output, which it can replace again.
-    saved: Mutex<Option<usize>>,
+    saved: Mutex<Saved>,
+    /// Pages that are open.
+    pages: Pages,
     /// Permits of live deformers.
     live: Arc<Semaphore>,
 }
 
 impl App {
     pub(crate) fn new(assets: Arc<AssetStore>, options: ServeOptions) -> Self {
-        Self(Arc::new(Shared { assets, options, saved: Mutex::new(None), live: Arc::new(Semaphore::new(MAX_LIVE)) }))
+        let live = Arc::new(Semaphore::new(MAX_LIVE));
+        Self(Arc::new(Shared { assets, options, saved: Mutex::default(), pages: Pages::new(), live }))
     }
 
     fn asset(&self, id: usize) -> Result<Arc<Asset>, Failure> {
@@ -86,16 +110,26 @@ impl App {
     }
 
     /// Calls `write` with permission to replace the output if that is allowed or the output contains asset `id`.
-    /// Returns the files written.
+    /// Fails if the output has been saved since `revision`, so that no edits of another page are replaced by accident.
+    /// Returns the files written and the new revision.
     fn replacing(
         &self,
         id: usize,
+        revision: Option<u64>,
         write: impl FnOnce(bool) -> Result<Vec<PathBuf>, SaveError>,
-    ) -> Result<Vec<String>, SaveError> {
+    ) -> Result<Written, SaveError> {
         let mut saved = self.0.saved.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = write(self.0.options.force || *saved == Some(id))?;
-        *saved = Some(id);
-        Ok(files.iter().map(|file| file.display().to_string()).collect())
+        if let Some(known) = revision.filter(|known| *known != saved.revision) {
+            return Err(SaveError::SavedByOther { known, found: saved.revision });
+        }
+        let files = write(self.0.options.force || saved.asset == Some(id))?;
+        *saved = Saved { asset: Some(id), revision: saved.revision + 1 };
+        let written = files.iter().map(|file| file.display().to_string()).collect();
+        Ok(Written { written, revision: saved.revision })
+    }
+
+    fn revision(&self) -> u64 {
+        self.0.saved.lock().unwrap_or_else(PoisonError::into_inner).revision
     }
 
     /// The object (level 0), or one of its levels of detail.
@@ -109,22 +143,28 @@ impl App {
 }
 
 /// All routes, behind the guard.
-pub(crate) fn router(app: App, names: Names) -> Router {
+pub(crate) fn router(app: App, port: u16) -> Router {
+    let access = Access::of_port(port, app.0.options.embeddable);
     let limit = app.0.options.upload_limit;
     Router::new()
         .route("/api/scene", get(scene))
+        .route("/api/alive", get(alive))
         .route("/api/assets/{id}/levels/{level}/mesh", get(mesh))
         .route("/api/assets/{id}/levels/{level}/clips/{clip}", get(clip))
         .route("/api/assets/{id}/frames", get(frames))
         .route("/api/assets/{id}/measures", get(measures))
         .route("/api/assets/{id}/points/{point}", get(point))
+        .route("/api/assets/{id}/errors", get(errors))
+        .route("/api/assets/{id}/surface", get(surface))
+        .route("/api/assets/{id}/vertices", get(vertices))
+        .route("/api/assets/{id}/images/{image}", get(image))
         .route("/api/assets/{id}/live/{kind}", get(live))
         .route("/api/assets/{id}/edit", post(save_edit))
         .route("/api/drop", post(drop_file))
         .fallback(get(page_file))
         .layer(DefaultBodyLimit::max(limit))
         .layer(axum::middleware::from_fn_with_state(limit, check_length))
-        .layer(axum::middleware::from_fn_with_state(names, guard))
+        .layer(axum::middleware::from_fn_with_state(access, guard))
         .layer(axum::middleware::map_response(error_as_json))
         .with_state(app)
 }
@@ -171,7 +211,16 @@ macro_rules! unusable {
         }
     )*};
 }
-unusable!(AddError, EvaluateError, MeasureError, SaveError, SequenceError);
+unusable!(AddError, EvaluateError, MeasureError, SequenceError);
+
+impl From<SaveError> for Failure {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::SavedByOther { .. } => Self { status: StatusCode::CONFLICT, message: error.to_string() },
+            _ => Self::unusable(&error),
+        }
+    }
+}
 
 /// Converts all errors to JSON, including those of the framework for invalid addresses and for bodies that are invalid
 /// or too large.
@@ -219,6 +268,10 @@ struct SceneInfo {
     output: Option<String>,
     droppable: Vec<&'static str>,
     upload_limit: usize,
+    /// Identifies this run of the server.
+    session: String,
+    /// Number of saves by all pages.
+    revision: u64,
 }
 
 async fn scene(State(app): State<App>) -> Result<Json<SceneInfo>, Failure> {
@@ -231,9 +284,32 @@ async fn scene(State(app): State<App>) -> Result<Json<SceneInfo>, Failure> {
             output: options.output.as_ref().map(|path| path.display().to_string()),
             droppable: single_file_extensions(),
             upload_limit: options.upload_limit,
+            session: app.0.pages.session().to_owned(),
+            revision: app.revision(),
         }))
     })
     .await
+}
+
+#[derive(Debug, Deserialize)]
+struct Visitor {
+    page: String,
+}
+
+/// Response of `/api/alive`.
+#[derive(Debug, Serialize)]
+struct Alive {
+    session: String,
+    /// Number of pages that are open.
+    pages: usize,
+    assets: usize,
+    revision: u64,
+}
+
+async fn alive(State(app): State<App>, Query(Visitor { page }): Query<Visitor>) -> Json<Alive> {
+    let pages = app.0.pages.visited_by(&page);
+    let session = app.0.pages.session().to_owned();
+    Json(Alive { session, pages, assets: app.0.assets.len(), revision: app.revision() })
 }
 
 async fn mesh(State(app): State<App>, Path((id, level)): Path<(usize, usize)>) -> Result<Vec<u8>, Failure> {
@@ -310,6 +386,40 @@ async fn point(
     .await
 }
 
+async fn errors(
+    State(app): State<App>,
+    Path(id): Path<usize>,
+    Query(AtRank { rank, clip }): Query<AtRank>,
+) -> Result<Json<FrameErrors>, Failure> {
+    in_background(move || {
+        let compared = app.0.assets.compared(id, clip);
+        let (skin, reference) = compared.ok_or_else(|| Failure::unknown("sequence to compare with"))?;
+        Ok(Json(errors_by_frame(&skin, clip, &reference.sequence, rank)?))
+    })
+    .await
+}
+
+async fn surface(State(app): State<App>, Path(id): Path<usize>) -> Result<Json<SurfaceInfo>, Failure> {
+    in_background(move || {
+        let asset = app.asset(id)?;
+        Ok(Json(surface::surface_info(&asset.object, &asset.parts)))
+    })
+    .await
+}
+
+/// Bundle of the vertices; empty if the mesh has no layout.
+async fn vertices(State(app): State<App>, Path(id): Path<usize>) -> Result<Vec<u8>, Failure> {
+    in_background(move || Ok(surface::surface_bundle(&app.asset(id)?.object).unwrap_or_default())).await
+}
+
+async fn image(State(app): State<App>, Path((id, image)): Path<(usize, usize)>) -> Result<Response, Failure> {
+    in_background(move || {
+        let (kind, image) = surface::image(&app.asset(id)?.object, image).ok_or_else(|| Failure::unknown("image"))?;
+        Ok(([(header::CONTENT_TYPE, kind)], image.bytes.clone()).into_response())
+    })
+    .await
+}
+
 #[derive(Debug, Deserialize)]
 struct LiveOptions {
     #[serde(default)]
@@ -333,7 +443,7 @@ async fn live(
     let permit = Arc::clone(&app.0.live).try_acquire_owned().map_err(busy)?;
     let points = asset.object.mesh.point_count();
     let made = move || live_deformer(&asset, &kind, options.clip);
-    let store = move |body: &LayeredBody| save_body(&app, id, body).map_err(|error| error.to_string());
+    let store = move |body: &LayeredBody, revision: Option<u64>| save_body(&app, id, revision, body);
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES);
     Ok(upgrade.on_upgrade(move |socket| async move {
         converse(socket, made, points, store).await;
@@ -343,6 +453,7 @@ async fn live(
 
 fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveDeformer>, String> {
     let unit = asset.unit();
+    let up = asset.units.up_axis.unwrap_or(UpAxis::Y);
     Ok(match kind {
         "volume" => Box::new(VolumeDeformer::new(&asset.object, clip, &unit)?),
         "tissue" => {
@@ -350,6 +461,12 @@ fn live_deformer(asset: &Asset, kind: &str, clip: usize) -> Result<Box<dyn LiveD
             Box::new(SimulatedBody::new(LayeredBody::clone(body), clip)?)
         }
         "wrinkle" => Box::new(WrinkleDeformer::new(&asset.object, clip)?),
+        "balls" => Box::new(BouncingBalls::new(&asset.object, clip, up, &unit)?),
+        "light" => {
+            let light = asset.light.clone().ok_or("the asset has no stored light")?;
+            let motion = evaluate::motion_of_clip(&asset.object, clip).map_err(|error| error.to_string())?;
+            Box::new(LitMotion::new(motion.sequence, clip, light, up)?)
+        }
         "layers" => {
             let motion = evaluate::motion_of_clip(&asset.object, clip).map_err(|error| error.to_string())?;
             Box::new(RecordedFrames::new(motion.sequence, &unit))
@@ -371,37 +488,39 @@ struct Edit {
     #[serde(default)]
     rest: bool,
     attribute: Option<String>,
+    /// Number of saves at the last request of the page; if it is absent, the output is replaced in any case.
+    revision: Option<u64>,
 }
 
 /// Saves a rest pose, an attribute, or both; the body contains their numbers in this order.
 async fn save_edit(
     State(app): State<App>,
     Path(id): Path<usize>,
-    Query(Edit { rest, attribute }): Query<Edit>,
+    Query(Edit { rest, attribute, revision }): Query<Edit>,
     body: Bytes,
 ) -> Result<Response, Failure> {
     in_background(move || {
         let asset = app.asset(id)?;
         let object = save::edited(&asset.object, rest, attribute.as_deref(), &floats(&body))?;
-        save(&app, id, &asset, object)
+        save(&app, id, revision, &asset, object)
     })
     .await
 }
 
 /// Writes to the output given by the user; without one, the response is the file.
-fn save(app: &App, id: usize, asset: &Asset, object: Object) -> Result<Response, Failure> {
+fn save(app: &App, id: usize, revision: Option<u64>, asset: &Asset, object: Object) -> Result<Response, Failure> {
     let Some(target) = &app.0.options.output else {
         let bytes = save::glb_bytes(asset, object)?;
         return Ok(([(header::CONTENT_TYPE, "model/gltf-binary")], bytes).into_response());
     };
-    let files = app.replacing(id, |force| save::write(asset, object, target, force))?;
-    Ok(Json(serde_json::json!({ "written": files })).into_response())
+    let written = app.replacing(id, revision, |force| save::write(asset, object, target, force))?;
+    Ok(Json(written).into_response())
 }
 
 /// Writes a layered body to the output given by the user; without one, it is a download.
-fn save_body(app: &App, id: usize, body: &LayeredBody) -> Result<Stored, SaveError> {
+fn save_body(app: &App, id: usize, revision: Option<u64>, body: &LayeredBody) -> Result<Stored, SaveError> {
     match &app.0.options.output {
-        Some(target) => app.replacing(id, |force| save::write_body(body, target, force)).map(Stored::Files),
+        Some(target) => app.replacing(id, revision, |force| save::write_body(body, target, force)).map(Stored::Files),
         None => save::body_bytes(body).map(Stored::Download),
     }
 }

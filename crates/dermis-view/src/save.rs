@@ -9,6 +9,7 @@ use dermis::mesh::glam::Vec3;
 use dermis::mesh::reshape::reshaped;
 use dermis::mesh::{MeshError, Object, Scene, TetMesh};
 use dermis::tissue::layered::LayeredBody;
+use serde::Serialize;
 
 use crate::asset::Asset;
 
@@ -24,12 +25,23 @@ pub(crate) enum SaveError {
     Name,
     #[error("unsupported output {}: layered bodies are stored as .npz; restart with -o model.npz", .0.display())]
     NotAnArchive(PathBuf),
+    #[error("another page has saved since: {found} saves instead of {known}; save again to replace its edits")]
+    SavedByOther { known: u64, found: u64 },
     #[error("{0}")]
     Mesh(#[from] MeshError),
     #[error("{0}")]
     Write(#[from] dermis::io::Error),
     #[error("{0}")]
     Io(#[from] std::io::Error),
+}
+
+/// Result of saving to the output.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Written {
+    /// Names of the files.
+    pub(crate) written: Vec<String>,
+    /// Number of saves by all pages.
+    pub(crate) revision: u64,
 }
 
 /// Returns `object` with a new rest pose, a new attribute, or both, given by `numbers` in this order. Bones, weights,

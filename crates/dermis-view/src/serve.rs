@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::asset_store::AssetStore;
-use crate::guard::Names;
 use crate::routes::{App, router};
 
 pub use crate::routes::ServeOptions;
@@ -62,7 +61,7 @@ impl Server {
     /// Serves requests until `stop` returns true.
     pub fn run(self, stop: impl Fn() -> bool + Send + 'static) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let router = router(self.app, Names::of_port(self.address.port()));
+        let router = router(self.app, self.address.port());
         let (stopped, mut has_stopped) = tokio::sync::watch::channel(false);
         let stopped = async move {
             while !stop() {

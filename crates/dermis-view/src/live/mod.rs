@@ -3,13 +3,15 @@
 //! They implement deformations that the page cannot compute on the GPU: simulations, layers on top of a motion,
 //! sequences too large for textures. The first message is a greeting in JSON, followed by a bundle if the deformer has
 //! its own surface. The page then requests one frame at a time, so that a slow page is not overloaded: `{"frame": 12}`,
-//! or `{"set": "rank", "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `positions`,
-//! and optionally `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
+//! or `{"set": "rank", "value": 3}` to change a parameter. The response to a frame is a bundle: `frame`, `moment` (the
+//! requested time in frames), `positions`, and optionally `scalars` and `segments` (two ends each), preceded by the state of the deformer: `{"status": "…"}`.
 //!
 //! A *continuous* deformer runs in real time: the page requests frames continuously, even while paused, and frame
 //! numbers can be fractional. Soft bodies respond to interaction ([`Touch`]): `{"pull": {"point": 7, "target": [0, 1,
 //! 0]}}`.
 
+mod balls;
+mod light;
 mod posed;
 mod recorded;
 mod socket;
@@ -27,6 +29,8 @@ use serde::Serialize;
 
 use crate::bundle::Bundle;
 
+pub use balls::BouncingBalls;
+pub use light::LitMotion;
 pub use posed::PosedSkin;
 pub use recorded::RecordedFrames;
 pub(crate) use socket::{Stored, converse};
@@ -150,9 +154,11 @@ struct Greeting {
 }
 
 impl LiveFrame {
-    fn to_bytes(&self, frame: usize) -> Vec<u8> {
+    /// Bundle of the frame at the time `at`, in frames.
+    fn to_bytes(&self, at: f64) -> Vec<u8> {
         let mut bundle = Bundle::default();
-        bundle.indices("frame", [frame as u32]);
+        bundle.indices("frame", [at as u32]);
+        bundle.floats("moment", [at as f32]);
         bundle.vectors("positions", &self.positions);
         bundle.floats("scalars", self.scalars.iter().copied());
         bundle.vectors("segments", self.segments.as_flattened());

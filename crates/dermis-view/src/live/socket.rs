@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::{Ball, Dab, Greeting, Grip, LiveDeformer, Touch};
 use crate::asset::mesh_bundle;
+use crate::save::{SaveError, Written};
 
 /// Message of the page.
 #[derive(Debug, Deserialize)]
@@ -24,6 +25,11 @@ struct Request {
     reset: bool,
     #[serde(default)]
     save: bool,
+    /// Number of saves at the last request of the page.
+    revision: Option<u64>,
+    /// Discards all painted changes.
+    #[serde(default)]
+    restore: bool,
 }
 
 /// Optional touch of a message: if absent, the touch is unchanged; `null` ends it.
@@ -52,15 +58,16 @@ impl<T> TouchState<T> {
 impl Request {
     fn touches(&self) -> impl Iterator<Item = Touch> {
         let hand = [self.pull.touch(Touch::Pull), self.poke.touch(Touch::Poke), self.paint.map(Touch::Paint)];
-        hand.into_iter().flatten().chain(self.reset.then_some(Touch::Reset))
+        let restore = self.restore.then_some(Touch::Restore);
+        restore.into_iter().chain(hand.into_iter().flatten()).chain(self.reset.then_some(Touch::Reset))
     }
 }
 
 /// Result of saving a body.
 #[derive(Debug)]
 pub(crate) enum Stored {
-    /// Names of the files written.
-    Files(Vec<String>),
+    /// Files written.
+    Files(Written),
     /// Contents of a file, for a download.
     Download(Vec<u8>),
 }
@@ -71,7 +78,7 @@ pub(crate) async fn converse(
     mut socket: WebSocket,
     made: impl FnOnce() -> Result<Box<dyn LiveDeformer>, String> + Send,
     points: usize,
-    store: impl Fn(&LayeredBody) -> Result<Stored, String> + Send,
+    store: impl Fn(&LayeredBody, Option<u64>) -> Result<Stored, SaveError> + Send,
 ) {
     let mut deformer = match tokio::task::block_in_place(made) {
         Ok(deformer) => deformer,
@@ -119,7 +126,7 @@ fn greeting(deformer: &dyn LiveDeformer, points: usize) -> Vec<Message> {
 fn answers(
     deformer: &mut dyn LiveDeformer,
     text: &str,
-    store: &impl Fn(&LayeredBody) -> Result<Stored, String>,
+    store: &impl Fn(&LayeredBody, Option<u64>) -> Result<Stored, SaveError>,
 ) -> Option<Vec<Message>> {
     let request: Request = serde_json::from_str(text).ok()?;
     if let (Some(name), Some(value)) = (&request.set, request.value)
@@ -130,7 +137,7 @@ fn answers(
     if !request.touches().all(|touch| deformer.touch(touch)) {
         return None;
     }
-    let mut answers = if request.save { saved(deformer.model()?, store) } else { Vec::new() };
+    let mut answers = if request.save { saved(store(deformer.model()?, request.revision)) } else { Vec::new() };
     if let Some(at) = request.frame {
         answers.extend(posed(deformer, at)?);
     }
@@ -148,7 +155,7 @@ fn posed(deformer: &mut dyn LiveDeformer, at: f64) -> Option<Vec<Message>> {
         Err(error) => return Some(vec![Message::text(json!({ "error": error_chain(&error) }).to_string())]),
     };
     let status = json!({ "status": posed.status, "scalar": deformer.scalar() });
-    Some(vec![Message::text(status.to_string()), Message::binary(posed.to_bytes(frame))])
+    Some(vec![Message::text(status.to_string()), Message::binary(posed.to_bytes(at))])
 }
 
 /// Message of an error and of its causes.
@@ -157,11 +164,14 @@ fn error_chain(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-fn saved(body: &LayeredBody, store: &impl Fn(&LayeredBody) -> Result<Stored, String>) -> Vec<Message> {
+fn saved(result: Result<Stored, SaveError>) -> Vec<Message> {
     let text = |value: serde_json::Value| Message::text(value.to_string());
-    match store(body) {
-        Ok(Stored::Files(files)) => vec![text(json!({ "written": files }))],
+    match result {
+        Ok(Stored::Files(written)) => vec![text(json!(written))],
         Ok(Stored::Download(bytes)) => vec![text(json!({ "download": bytes.len() })), Message::binary(bytes)],
-        Err(error) => vec![text(json!({ "error": error }))],
+        Err(error) => {
+            let conflict = matches!(error, SaveError::SavedByOther { .. });
+            vec![text(json!({ "error": error.to_string(), "conflict": conflict }))]
+        }
     }
 }

@@ -11,6 +11,8 @@ pub enum Touch {
     Poke(Option<Ball>),
     /// Paints the thickness of the simulated layer.
     Paint(Dab),
+    /// Discards all painted changes.
+    Restore,
     /// Restarts the simulation.
     Reset,
 }

@@ -215,10 +215,12 @@ fn thinned(asset: &Asset, clip: usize, frames: Option<FrameRange>, step: usize) 
     Ok(Asset {
         label: asset.label.clone(),
         object,
+        parts: asset.parts.clone(),
         lods: Vec::new(),
         units: asset.units,
         notes: Vec::new(),
         file_bytes: asset.file_bytes,
+        light: None,
         tissue: None,
         first_clip: None,
         upload: None,

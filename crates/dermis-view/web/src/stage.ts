@@ -1,17 +1,34 @@
-// Renderer with one camera for all columns and a ground grid.
+// Renderer with one camera for all columns, studio light, floor and backdrop.
 
 import * as THREE from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+import { Backdrop, THEMES } from "./gpu/backdrop";
+import type { Figure } from "./gpu/figure";
+import { type Quality, Shadow } from "./gpu/shadow";
+import { orient } from "./gpu/studio";
 import { countUploads, stats } from "./gpu/uploads";
 import type { AssetInfo } from "./source";
 
-/** Colours are in display space; the shaders, not the renderer, encode them. */
-const shown = (hex: number): THREE.Color => new THREE.Color().setHex(hex, THREE.LinearSRGBColorSpace);
-const BACKGROUND = shown(0x1d2025);
 const UP: Record<AssetInfo["up"], [number, number, number]> = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
 
 /** Field of view of the smaller side of a cell, in degrees. */
 const FIELD = 35;
+
+/** Directions from which presets look, as multiples of the right, up and front axes. */
+export const PRESETS = {
+  perspective: [0.75, 0.35, 0.8],
+  front: [0, 0, 1],
+  back: [0, 0, -1],
+  left: [-1, 0, 0],
+  right: [1, 0, 0],
+  top: [0, 1, 0],
+  bottom: [0, -1, 0],
+} as const;
+export type Preset = keyof typeof PRESETS;
+
+/** Seconds per picture above which the quality of the light is reduced, and the pictures that are considered. */
+const SLOW_S = 0.05;
+const TIMED = 12;
 
 /** Area of the canvas, in fractions of its width and height from the upper left. */
 export interface Cell {
@@ -38,12 +55,20 @@ export class Stage {
   readonly controls: OrbitControls;
   readonly canvas: HTMLCanvasElement;
   private readonly scene = new THREE.Scene();
-  private grid: THREE.GridHelper | null = null;
+  private readonly backdrop = new Backdrop();
+  private readonly shadow = new Shadow();
+  /** Sphere around everything that is framed. */
+  private readonly sphere = new THREE.Sphere(new THREE.Vector3(), 1);
   private up = new THREE.Vector3(0, 1, 0);
   private wanted = true;
+  private hasFloor = true;
+  /** Quality of the light; "auto" is reduced if pictures take long. */
+  quality: Quality | "auto" = "auto";
+  private level: Quality;
+  private times: number[] = [];
 
   constructor(parent: HTMLElement) {
-    this.renderer = new THREE.WebGLRenderer({ antialias: true, powerPreference: "high-performance" });
+    this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: false, powerPreference: "high-performance" });
     const gl = this.renderer.getContext() as WebGL2RenderingContext;
     if (!gl.getExtension("EXT_color_buffer_float")) {
       throw new Error("WebGL without float render targets: the viewer needs another browser or GPU");
@@ -51,7 +76,10 @@ export class Stage {
     countUploads(gl);
     this.canvas = this.renderer.domElement;
     this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
-    this.renderer.setClearColor(BACKGROUND);
+    // Shadows double the time of a picture if the processor draws.
+    this.level = drawsOnCpu(gl) ? "none" : "high";
+    this.scene.add(...this.backdrop.objects);
+    this.setTheme("dark");
     this.renderer.outputColorSpace = THREE.LinearSRGBColorSpace;
     this.renderer.autoClear = false;
     parent.append(this.canvas);
@@ -84,17 +112,71 @@ export class Stage {
     const center = box.getCenter(new THREE.Vector3());
     const radius = Math.max(box.getSize(new THREE.Vector3()).length() / 2, 1e-6) * reach;
     this.up.set(...UP[boxes[0]?.up ?? "y"]);
-    const side = this.up.x === 1 ? new THREE.Vector3(0, 1, 0.6) : new THREE.Vector3(0.75, 0, 0);
-    const front = this.up.z === 1 ? new THREE.Vector3(0, -1, 0) : new THREE.Vector3(0, 0, 1);
-    const direction = side.addScaledVector(front, 0.8).addScaledVector(this.up, 0.35).normalize();
-    this.camera.up.copy(this.up);
+    orient(this.up);
+    this.sphere.set(center, radius);
+    this.controls.target.copy(center);
+    this.look("perspective");
+    this.backdrop.place(box, this.up, radius);
+  }
+
+  /** Right, up and front axes of the scene. */
+  axes(): { right: THREE.Vector3; up: THREE.Vector3; front: THREE.Vector3 } {
+    const front = new THREE.Vector3(0, this.up.z === 1 ? -1 : 0, this.up.z === 1 ? 0 : 1);
+    return { right: this.up.clone().cross(front).normalize(), up: this.up.clone(), front };
+  }
+
+  /** Looks at the target from a preset direction, at the distance that frames the scene. */
+  look(preset: Preset): void {
+    const { right, up, front } = this.axes();
+    const [x, y, z] = PRESETS[preset];
+    const direction = new THREE.Vector3().addScaledVector(right, x).addScaledVector(up, y).addScaledVector(front, z);
+    // Exactly from above or below the orbit would have no azimuth.
+    if (x === 0 && z === 0) direction.addScaledVector(front, 1e-4);
+    const { radius } = this.sphere;
+    this.camera.up.copy(up);
     this.camera.near = radius / 200;
     this.camera.far = radius * 60;
-    this.camera.position.copy(center).addScaledVector(direction, radius * 3.1);
-    this.controls.target.copy(center);
+    this.camera.position.copy(this.controls.target).addScaledVector(direction.normalize(), radius * 3.1);
     this.controls.update();
-    this.placeGrid(box, radius);
     this.invalidate();
+  }
+
+  /** Moves camera and target by `offset`. */
+  move(offset: THREE.Vector3): void {
+    this.camera.position.add(offset);
+    this.controls.target.add(offset);
+    this.sphere.center.add(offset);
+    this.controls.update();
+    this.invalidate();
+  }
+
+  /** Turns the camera about the vertical axis through the target. */
+  turn(radians: number): void {
+    const from = this.camera.position.clone().sub(this.controls.target);
+    this.camera.position.copy(from.applyAxisAngle(this.up, radians).add(this.controls.target));
+    this.controls.update();
+    this.invalidate();
+  }
+
+  setTheme(name: "dark" | "light"): void {
+    this.backdrop.setTheme(THEMES[name]);
+    this.invalidate();
+  }
+
+  /** Reduces the quality of the light if consecutive pictures take long. */
+  timed(seconds: number): void {
+    if (this.quality !== "auto") return;
+    this.times.push(seconds);
+    if (this.times.length < TIMED) return;
+    const middle = this.times.sort((a, b) => a - b)[TIMED >> 1]!;
+    this.times = [];
+    if (middle < SLOW_S || this.level === "none") return;
+    this.level = this.level === "high" ? "medium" : this.level === "medium" ? "low" : "none";
+    this.invalidate();
+  }
+
+  get drawnQuality(): Quality {
+    return this.quality === "auto" ? this.level : this.quality;
   }
 
   /** Draws `contents` side by side with the same camera. */
@@ -102,16 +184,21 @@ export class Stage {
     const { renderer, camera } = this;
     const size = renderer.getSize(new THREE.Vector2());
     renderer.setScissorTest(false);
-    renderer.clear();
-    renderer.setScissorTest(true);
+    renderer.clear(false, true, true);
     const all = cells(contents.length);
     all.forEach((cell, at) => {
       const [width, height] = [cell.width * size.x, cell.height * size.y];
       const [x, y] = [cell.left * size.x, size.y - cell.top * size.y - height];
-      this.aim(cell, all, size);
-      renderer.setViewport(x, y, width, height);
-      renderer.setScissor(x, y, width, height);
       const content = contents[at]!;
+      const figure = (content.userData["figure"] as Figure | undefined) ?? null;
+      renderer.setScissorTest(false);
+      this.shadow.prepare(renderer, figure, this.sphere, this.drawnQuality);
+      this.aim(cell, all, size);
+      renderer.setScissorTest(true);
+      renderer.setViewport(x, y, width, height);
+      this.backdrop.fill(renderer, x, y, width, height);
+      renderer.setScissor(x, y, width, height);
+      this.backdrop.show(this.hasFloor, figure !== null, this.drawnQuality);
       this.scene.add(content);
       renderer.render(this.scene, camera);
       this.scene.remove(content);
@@ -155,21 +242,9 @@ export class Stage {
     return this.up.clone();
   }
 
-  showGrid(shown: boolean): void {
-    if (this.grid) this.grid.visible = shown;
+  showFloor(shown: boolean): void {
+    this.hasFloor = shown;
     this.invalidate();
-  }
-
-  private placeGrid(box: THREE.Box3, radius: number): void {
-    if (this.grid) this.scene.remove(this.grid);
-    const cell = 10 ** Math.floor(Math.log10(radius / 2));
-    const cells = Math.min(200, 2 * Math.ceil((1.6 * radius) / cell));
-    this.grid = new THREE.GridHelper(cells * cell, cells, shown(0x4a5059), shown(0x2e3238));
-    this.grid.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), this.up);
-    const center = box.getCenter(new THREE.Vector3());
-    const below = box.min.clone().sub(center).dot(this.up);
-    this.grid.position.copy(center).addScaledVector(this.up, below);
-    this.scene.add(this.grid);
   }
 
   private resize(parent: HTMLElement): void {
@@ -178,4 +253,11 @@ export class Stage {
     this.renderer.setSize(width, height);
     this.invalidate();
   }
+}
+
+/** True if WebGL is computed by the processor. */
+function drawsOnCpu(gl: WebGL2RenderingContext): boolean {
+  const names = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = names ? String(gl.getParameter(names.UNMASKED_RENDERER_WEBGL)) : "";
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
 }

@@ -52,6 +52,8 @@ pub struct SimulatedBody {
     settings: Settings,
     /// Flesh of the file with painted changes, without those of the sliders.
     flesh: Flesh,
+    /// Thickness in the file.
+    given_thickness: Vec<f32>,
     /// True if the flesh has changed since it was passed to the simulation.
     touched: bool,
     layered_at: Instant,
@@ -91,6 +93,7 @@ impl SimulatedBody {
             simulation: simulation.map_err(|error| error.to_string())?,
             motion,
             settings: Settings::new(flesh.damping_rate_per_s),
+            given_thickness: flesh.thickness.clone(),
             flesh,
             touched: false,
             layered_at: Instant::now(),
@@ -328,6 +331,11 @@ impl LiveDeformer for SimulatedBody {
             Touch::Pull(grip) => self.pull(grip),
             Touch::Poke(ball) => self.poke(ball),
             Touch::Paint(dab) => self.paint(dab),
+            Touch::Restore => {
+                self.flesh.thickness.clone_from(&self.given_thickness);
+                self.touched = true;
+                true
+            }
             Touch::Reset => {
                 self.shown = None;
                 true
@@ -424,6 +432,8 @@ mod tests {
         assert!(saved.flesh().thickness[hard] > 1.5);
         assert!(body.simulation.simulation().element_count() > elements);
         assert!(later(&mut body)[hard].distance(rest[hard]) > 1e-5);
+        assert!(body.touch(Touch::Restore));
+        assert!(body.model().unwrap().flesh().thickness[hard] < 0.6);
     }
 
     #[test]

@@ -5,8 +5,8 @@ import type { BoneInfo } from "../source";
 import { boneColor } from "./colors";
 
 /** Position of the widest part of a bone along it, and its radius, relative to the length. */
-const WAIST = 0.12;
-const RADIUS = 0.09;
+const WAIST = 0.16;
+const RADIUS = 0.1;
 /** Size of a bone without a length, relative to the diagonal of the shape. */
 const DOT = 0.01;
 
@@ -33,30 +33,33 @@ export function corners(bone: BoneInfo, diagonal: number): Corners | null {
 
 /** Triangles of all bones with the attributes of `BONE_VERTEX`. */
 export function boneGeometry(bones: BoneInfo[], diagonal: number): THREE.BufferGeometry {
-  const parts = { corner: [] as number[], boneColor: [] as number[], bone: [] as number[], shade: [] as number[] };
+  const parts: Record<string, number[]> = { corner: [], facing: [], boneColor: [], edge: [], bone: [] };
   bones.forEach((info, bone) => {
     const shape = corners(info, diagonal);
     if (!shape) return;
     shape.waist.forEach((corner, side) => {
       const next = shape.waist[(side + 1) % 4]!;
-      for (const triangle of [
+      for (const [a, b, c] of [
         [shape.head, next, corner],
         [shape.tail, corner, next],
-      ]) {
-        for (const place of triangle) {
-          parts.corner.push(place.x, place.y, place.z);
-          parts.boneColor.push(...boneColor(bone));
-          parts.bone.push(bone);
-          parts.shade.push(0.55 + 0.15 * side);
-        }
+      ] as const) {
+        const facing = b.clone().sub(a).cross(c.clone().sub(a)).normalize();
+        [a, b, c].forEach((place, at) => {
+          parts["corner"]!.push(place.x, place.y, place.z);
+          parts["facing"]!.push(facing.x, facing.y, facing.z);
+          parts["boneColor"]!.push(...boneColor(bone));
+          // Distance from the opposite edge: 1 at the corner itself.
+          parts["edge"]!.push(...[0, 1, 2].map((k) => (k === at ? 1 : 0)));
+          parts["bone"]!.push(bone);
+        });
       }
     });
   });
   const geometry = new THREE.BufferGeometry();
   for (const [name, values] of Object.entries(parts)) {
-    geometry.setAttribute(name, new THREE.Float32BufferAttribute(values, name === "bone" || name === "shade" ? 1 : 3));
+    geometry.setAttribute(name, new THREE.Float32BufferAttribute(values, name === "bone" ? 1 : 3));
   }
-  geometry.setIndex(parts.bone.map((_, i) => i));
+  geometry.setIndex(parts["bone"]!.map((_, i) => i));
   return geometry;
 }
 

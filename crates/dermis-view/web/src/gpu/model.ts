@@ -4,6 +4,8 @@ import * as THREE from "three";
 import type { Bundle } from "../bundle";
 import type { AssetInfo, MotionInfo, Source } from "../source";
 import { boneColor } from "./colors";
+import { ModelSurface } from "./model_surface";
+import { Occlusion } from "./occlusion";
 import { padded, rowsFor, Store, WIDTH } from "./store";
 
 /** Approximate number of floats per request of recorded frames. */
@@ -20,10 +22,16 @@ export class Model {
   readonly slots: number;
   readonly pointRows: number;
   readonly index: THREE.BufferAttribute;
+  readonly surface: ModelSurface;
+  readonly occlusion: Occlusion;
+  /** Centre of each recorded frame that has been loaded. */
+  readonly recordedCenters: THREE.Vector3[] = [];
   /** Number of changes of the rest pose. */
   restVersion = 0;
   /** Number of brush strokes that are not undone. */
   readonly strokes = { rest: 0, paint: 0 };
+  /** True if an edit has been saved. */
+  hasBeenSaved = false;
   /** Number of recorded frames that have been loaded. */
   recordedFrames = 0;
   clip = -1;
@@ -66,6 +74,8 @@ export class Model {
     this.influenceStore = influences(this.joints, this.weights);
     this.shapeStore = shapeStore(this.skinFits ? bundle.floats("shapes") : new Float32Array(), points, this.pointRows);
     [this.ringStarts, this.rings] = rings(this.triangles, points);
+    this.surface = new ModelSurface(this.triangles, points);
+    this.occlusion = new Occlusion(this);
   }
 
   static async load(source: Source, info: AssetInfo, maxRows: number, level = 0): Promise<Model> {
@@ -91,6 +101,7 @@ export class Model {
       attributes: [],
       layers: [],
       tissue: false,
+      light: false,
       lods: [],
       rank: 0,
       influences: 0,
@@ -159,6 +170,7 @@ export class Model {
       if (found < 1) throw new Error(`frame ${first} of ${this.info.label} could not be loaded`);
       for (let at = 0; at < found; at++) {
         const frame = values.subarray(at * floats, (at + 1) * floats);
+        this.recordedCenters[first + at] = centerOf(frame, 3);
         this.recordedStore.write(renderer, (first + at) * this.pointRows, padded(frame, 3, 4, this.pointRows));
       }
       this.recordedFrames += found;
@@ -243,6 +255,15 @@ export class Model {
     return new THREE.Vector3(row(0), row(1), row(2));
   }
 
+  /** Centre of the joints in a frame of the current clip; `null` without bones. */
+  boneCenter(frame: number): THREE.Vector3 | null {
+    const { bones } = this.info;
+    if (bones.length === 0 || !this.palette) return null;
+    const sum = new THREE.Vector3();
+    bones.forEach((bone, at) => sum.add(this.poseWithBone(at, frame, new THREE.Vector3(...bone.anchor))));
+    return sum.divideScalar(bones.length);
+  }
+
   /** Bones of a point in descending order of weight. */
   influencesOf(point: number): { bone: number; weight: number }[] {
     return Array.from({ length: this.slots }, (_, k) => ({
@@ -250,6 +271,18 @@ export class Model {
       weight: this.weights[point * this.slots + k]!,
     })).filter((influence) => influence.weight !== 0);
   }
+}
+
+/** Mean of positions of `stride` floats each. */
+export function centerOf(positions: Float32Array, stride: number): THREE.Vector3 {
+  const sum = new THREE.Vector3();
+  const count = positions.length / stride;
+  for (let at = 0; at < positions.length; at += stride) {
+    sum.x += positions[at]!;
+    sum.y += positions[at + 1]!;
+    sum.z += positions[at + 2]!;
+  }
+  return sum.divideScalar(Math.max(count, 1));
 }
 
 function influences(joints: Uint32Array, weights: Float32Array): Store {

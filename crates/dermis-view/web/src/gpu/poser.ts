@@ -1,23 +1,31 @@
 // Poses a model on the GPU: positions and normals of one frame, in textures that all drawables read.
 
 import * as THREE from "three";
-import type { Model } from "./model";
+import { centerOf, type Model } from "./model";
 import { FULL_SCREEN, NORMAL_PASS, POSE_PASS } from "./shaders";
-import { padded, Store, WIDTH } from "./store";
+import { SPLIT_NORMAL_PASS } from "./surface";
+import { padded, rowsFor, Store, WIDTH } from "./store";
 
 export type Kind = "rest" | "recorded" | "skin" | "live";
 
 const KINDS: Record<Kind, number> = { rest: 0, recorded: 1, skin: 2, live: 1 };
 
+let posers = 0;
+
 export class Poser {
+  readonly id = posers++;
   private readonly positionTarget: THREE.WebGLRenderTarget;
   private readonly normalTarget: THREE.WebGLRenderTarget;
   private readonly posePass: THREE.RawShaderMaterial;
   private readonly normalPass: THREE.RawShaderMaterial;
+  /** Normals of vertices with sharp edges, and their pass. */
+  private split: { target: THREE.WebGLRenderTarget; pass: THREE.RawShaderMaterial } | null = null;
   private key = "";
   private readBack: { key: string; positions: Float32Array<ArrayBuffer> } | null = null;
   private liveStore: Store | null = null;
   private liveVersion = 0;
+  /** Centre of the positions received last. */
+  liveCenter: THREE.Vector3 | null = null;
 
   constructor(
     readonly model: Model,
@@ -27,6 +35,7 @@ export class Poser {
     this.normalTarget = floatTarget(model.pointRows);
     this.posePass = pass(POSE_PASS, {
       ...poseUniforms(),
+      occlusions: { value: model.occlusion.texture },
       pointCount: { value: model.pointCount },
       frame: { value: 0 },
     });
@@ -46,18 +55,51 @@ export class Poser {
     return this.normalTarget.texture;
   }
 
+  /** Identifies the last frame of a live deformer. */
+  get version(): string {
+    return String(this.liveVersion);
+  }
+
+  /** Normals by the entries of the layout. */
+  get cornerNormals(): THREE.Texture {
+    return (this.split?.target ?? this.normalTarget).texture;
+  }
+
+  /** Identifies the current pose. */
+  get poseKey(): string {
+    return this.key;
+  }
+
+  /** Computes the normals of sharp edges too, if the layout has some. */
+  useLayout(): void {
+    const { layout } = this.model.surface;
+    if (!layout?.rings || this.split) return;
+    this.split = {
+      target: floatTarget(rowsFor(layout.normalCount)),
+      pass: pass(SPLIT_NORMAL_PASS, {
+        positions: { value: this.positionTarget.texture },
+        rings: { value: layout.rings.texture },
+        ringStarts: { value: layout.ringStarts!.texture },
+        normalPoints: { value: layout.normalPoints!.texture },
+        normalCount: { value: layout.normalCount },
+      }),
+    };
+    this.key = "";
+  }
+
   /** Poses `frame` with the first `rank` corrections, unless the textures are up to date. */
   pose(renderer: THREE.WebGLRenderer, frame: number, rank: number): void {
     const { model } = this;
     const available = this.kind === "recorded" ? Math.min(frame, model.recordedFrames - 1) : frame;
     const at = this.kind === "live" ? 0 : Math.max(available, 0);
-    const key = `${at} ${rank} ${model.restVersion} ${model.clip} ${this.liveVersion} ${Math.sign(model.recordedFrames)}`;
+    const key = `${at} ${rank} ${model.restVersion} ${model.clip} ${this.liveVersion} ${Math.sign(model.recordedFrames)} ${model.occlusion.done}`;
     if (key === this.key) return;
     this.key = key;
     this.posePass.uniforms["frame"]!.value = at;
     setPoseUniforms(this.posePass.uniforms, model, this.ready(), rank, this.liveStore);
     draw(renderer, this.posePass, this.positionTarget);
     draw(renderer, this.normalPass, this.normalTarget);
+    if (this.split) draw(renderer, this.split.pass, this.split.target);
   }
 
   /** Reads the posed positions, four floats per point. */
@@ -65,6 +107,7 @@ export class Poser {
     if (this.readBack?.key === this.key) return this.readBack.positions;
     const positions = new Float32Array(4 * WIDTH * this.model.pointRows);
     renderer.readRenderTargetPixels(this.positionTarget, 0, 0, WIDTH, this.model.pointRows, positions);
+    for (let at = 3; at < positions.length; at += 4) positions[at] = 1;
     this.readBack = { key: this.key, positions };
     return positions;
   }
@@ -89,6 +132,7 @@ export class Poser {
     this.liveStore ??= new Store(this.model.pointCount, 4);
     this.liveStore.write(renderer, 0, padded(positions, 3, 4, this.model.pointRows));
     this.liveVersion++;
+    this.liveCenter = centerOf(positions, 3);
   }
 
   dispose(): void {
@@ -96,6 +140,8 @@ export class Poser {
     this.normalTarget.dispose();
     this.posePass.dispose();
     this.normalPass.dispose();
+    this.split?.target.dispose();
+    this.split?.pass.dispose();
     this.liveStore?.dispose();
   }
 
@@ -149,7 +195,7 @@ function floatTarget(rows: number): THREE.WebGLRenderTarget {
   });
 }
 
-function pass(fragmentShader: string, uniforms: Record<string, THREE.IUniform>): THREE.RawShaderMaterial {
+export function pass(fragmentShader: string, uniforms: Record<string, THREE.IUniform>): THREE.RawShaderMaterial {
   return new THREE.RawShaderMaterial({
     glslVersion: THREE.GLSL3,
     vertexShader: FULL_SCREEN,
@@ -166,7 +212,7 @@ const screen = new THREE.Mesh(triangle);
 screen.frustumCulled = false;
 const camera = new THREE.Camera();
 
-function draw(renderer: THREE.WebGLRenderer, material: THREE.Material, target: THREE.WebGLRenderTarget): void {
+export function draw(renderer: THREE.WebGLRenderer, material: THREE.Material, target: THREE.WebGLRenderTarget): void {
   const before = renderer.getRenderTarget();
   screen.material = material;
   renderer.setRenderTarget(target);

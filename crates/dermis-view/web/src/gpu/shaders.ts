@@ -1,5 +1,7 @@
 // Shaders. All data are fetched by index from textures; vertex attributes never change.
 
+import { LIGHT } from "./studio";
+
 export const HEAD = `precision highp float;
 precision highp int;
 precision highp sampler2D;
@@ -51,12 +53,16 @@ void main() {
   gl_Position = vec4(corner, 0.0, 1.0);
 }`;
 
+/** Position and, as fourth component, the fraction of directions from which the point is visible. */
 export const POSE_PASS = `${HEAD}${POSE}
+uniform sampler2D occlusions;
 uniform int pointCount, frame;
 out vec4 result;
 void main() {
   int point = int(gl_FragCoord.y) * 2048 + int(gl_FragCoord.x);
-  result = point < pointCount ? vec4(posedPoint(point, frame), 1.0) : vec4(0.0);
+  vec2 open = texelFetch(occlusions, at(point), 0).xy;
+  float visible = open.y > 0.0 ? open.x / open.y : 1.0;
+  result = point < pointCount ? vec4(posedPoint(point, frame), visible) : vec4(0.0);
 }`;
 
 /** Area-weighted normals: the sum of the cross products of the triangles of each point. */
@@ -78,77 +84,35 @@ void main() {
   result = vec4(size > 0.0 ? sum / size : vec3(0.0), 1.0);
 }`;
 
-/** Key light from the upper left of the camera, fill light from the right, and rim light. */
-export const SHADE = `
+/** Displayed colour of a matt surface without shadows; normal and direction to the viewer are in view coordinates. */
+export const SHADE = `${LIGHT}
+uniform mat4 viewMatrix;
 vec3 shade(vec3 base, vec3 normal, vec3 view) {
+  mat3 toWorld = transpose(mat3(viewMatrix));
   vec3 n = dot(normal, view) < 0.0 ? -normal : normal;
-  float key = max(dot(n, normalize(vec3(-0.5, 0.8, 0.65))), 0.0);
-  float fill = max(dot(n, normalize(vec3(0.9, 0.1, 0.5))), 0.0);
-  float sky = 0.5 + 0.5 * n.y;
-  float rim = pow(1.0 - max(dot(n, view), 0.0), 3.0);
-  float gloss = pow(max(dot(reflect(-normalize(vec3(-0.5, 0.8, 0.65)), n), view), 0.0), 24.0);
-  vec3 light = 0.20 + 0.14 * sky + 0.70 * key * vec3(1.0, 0.97, 0.92) + 0.16 * fill * vec3(0.75, 0.85, 1.0);
-  return pow(base * light + 0.10 * rim + 0.06 * gloss, vec3(1.0 / 2.2));
+  return encoded(lit(base, 0.0, 0.65, toWorld * n, toWorld * view, vec3(0.0), 1.0));
 }
 `;
 
-export const SURFACE_VERTEX = `${HEAD}
-uniform mat4 modelViewMatrix, projectionMatrix;
-uniform sampler2D positions, normals, reference, scalars, boneTints;
-uniform int mode;          // 0 plain, 1 error, 2 scalar, 3 bones blended, 4 core triangles
-out vec3 viewPosition, viewNormal, tint;
-out float value;
-out float dominant;
-flat out float provoking;
-void main() {
-  int point = gl_VertexID;
-  vec3 p = texelFetch(positions, at(point), 0).xyz;
-  value = 0.0; tint = vec3(0.0); dominant = provoking = -1.0;
-  if (mode == 1) value = distance(p, texelFetch(reference, at(point), 0).xyz);
-  if (mode == 2) value = texelFetch(scalars, at(point), 0).x;
-  if (mode >= 3) {
-    vec4 bone = texelFetch(boneTints, at(point), 0);
-    tint = bone.rgb;
-    // A point outside of all cores gets a unique number, so that its triangles belong to no core.
-    dominant = provoking = bone.a >= 0.0 ? bone.a : -2.0 - float(point);
-  }
-  vec4 view = modelViewMatrix * vec4(p, 1.0);
-  viewPosition = view.xyz;
-  viewNormal = mat3(modelViewMatrix) * texelFetch(normals, at(point), 0).xyz;
-  gl_Position = projectionMatrix * view;
-  gl_PointSize = 2.5;
-}`;
-
-export const SURFACE_FRAGMENT = `${HEAD}${SHADE}
-uniform int mode;
-uniform float low, high, flatShading;
-uniform vec3 base;
-uniform sampler2D ramp;
-in vec3 viewPosition, viewNormal, tint;
-in float value, dominant;
-flat in float provoking;
-out vec4 color;
-void main() {
-  vec3 normal = flatShading > 0.5 ? cross(dFdx(viewPosition), dFdy(viewPosition)) : viewNormal;
-  if (dot(normal, normal) < 1e-20) normal = -viewPosition;
-  vec3 albedo = base;
-  if (mode == 1 || mode == 2) {
-    float fraction = clamp((value - low) / max(high - low, 1e-20), 0.0, 1.0);
-    albedo = pow(texture(ramp, vec2(fraction * 0.996 + 0.002, 0.5)).rgb, vec3(2.2));
-  }
-  if (mode == 3) albedo = tint;
-  if (mode == 4) albedo = abs(dominant - provoking) < 0.01 && dominant >= 0.0 ? tint : vec3(0.05);
-  color = vec4(shade(albedo, normalize(normal), normalize(-viewPosition)), 1.0);
-}`;
-
+/** Edges fade if they are shorter than a few pixels, since they would cover the surface. */
 export const WIRE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D positions;
+uniform float edgeLength, pixels;
+out float strength;
 void main() {
   vec4 p = modelViewMatrix * vec4(texelFetch(positions, at(gl_VertexID), 0).xyz, 1.0);
+  float seen = edgeLength * projectionMatrix[1][1] * 0.5 * pixels / max(-p.z, 1e-9);
+  strength = clamp((seen - 1.0) / 11.0, 0.06, 1.0);
   p.xyz *= 0.9995;
   gl_Position = projectionMatrix * p;
 }`;
+
+export const WIRE_FRAGMENT = `${HEAD}
+uniform vec4 lineColor;
+in float strength;
+out vec4 color;
+void main() { color = vec4(lineColor.rgb, lineColor.a * strength); }`;
 
 export const SEGMENT_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
@@ -211,78 +175,43 @@ void main() {
   color = vec4(lineColor.rgb * (0.55 + 0.45 * facing), lineColor.a * mix(1.0, 0.35, facing * facing));
 }`;
 
-/** Bones: octahedra whose corners move with their bone; `corner` is their location in the rest pose. */
+/** Bones: octahedra whose corners move with their bone; `corner` and `facing` are those of the rest pose. */
 export const BONE_VERTEX = `${HEAD}
 uniform mat4 modelViewMatrix, projectionMatrix;
 uniform sampler2D palette;
-uniform int bones, frame, posed, selected;
-in vec3 corner, boneColor;
-in float bone, shade;
-out vec4 tint;
+uniform int bones, frame, posed, selected, hovered;
+in vec3 corner, facing, boneColor, edge;
+in float bone;
+out vec3 tint, viewNormal, viewPosition, toEdge;
 void main() {
   vec4 p = vec4(corner, 1.0);
+  vec3 n = facing;
   if (posed == 1) {
     int first = (frame * bones + int(bone)) * 3;
-    p = vec4(dot(texelFetch(palette, at(first), 0), p), dot(texelFetch(palette, at(first + 1), 0), p),
-             dot(texelFetch(palette, at(first + 2), 0), p), 1.0);
-  }
-  bool marked = int(bone) == selected;
-  tint = vec4((marked ? vec3(1.0, 0.78, 0.2) : boneColor) * shade, marked ? 1.0 : 0.85);
-  gl_Position = projectionMatrix * modelViewMatrix * p;
-}`;
-
-export const BONE_FRAGMENT = `${HEAD}
-in vec4 tint;
-out vec4 color;
-void main() { color = vec4(pow(tint.rgb, vec3(1.0 / 2.2)), tint.a); }`;
-
-/** Crowd: each instance has its own phase and is skinned in the vertex shader. */
-export const CROWD_VERTEX = `${HEAD}${POSE}
-uniform mat4 modelViewMatrix, projectionMatrix;
-uniform sampler2D restNormals;
-uniform int frame, frameCount;
-in vec4 offset;            // offset on the ground, and the phase in frames
-in vec3 instanceColor;
-out vec3 viewPosition, viewNormal, tint;
-void main() {
-  int point = gl_VertexID;
-  int now = (frame + int(offset.w)) % frameCount;
-  vec3 p, n = vec3(0.0);
-  if (kind == 2 && bones > 0) {
-    vec4 x, y, z, shaped = vec4(correctedPoint(point, now), 1.0);
-    blend(point, now, x, y, z);
-    p = vec3(dot(x, shaped), dot(y, shaped), dot(z, shaped));
-    n = texelFetch(restNormals, at(point), 0).xyz;
+    vec4 x = texelFetch(palette, at(first), 0), y = texelFetch(palette, at(first + 1), 0), z = texelFetch(palette, at(first + 2), 0);
+    p = vec4(dot(x, p), dot(y, p), dot(z, p), 1.0);
     n = vec3(dot(x.xyz, n), dot(y.xyz, n), dot(z.xyz, n));
-  } else {
-    p = posedPoint(point, now);
   }
-  vec4 view = modelViewMatrix * vec4(p + offset.xyz, 1.0);
+  tint = int(bone) == selected ? vec3(1.0, 0.6, 0.06) : mix(boneColor, vec3(0.62), 0.25);
+  if (int(bone) == hovered) tint = mix(tint, vec3(1.0), 0.45);
+  vec4 view = modelViewMatrix * p;
   viewPosition = view.xyz;
   viewNormal = mat3(modelViewMatrix) * n;
-  tint = instanceColor;
+  toEdge = edge;
   gl_Position = projectionMatrix * view;
 }`;
 
-/** Crowd from vertices that are uploaded in every frame. */
-export const UPLOADED_VERTEX = `${HEAD}
-uniform mat4 modelViewMatrix, projectionMatrix;
-uniform vec3 offset, instanceColor;
-in vec3 position, normal;
-out vec3 viewPosition, viewNormal, tint;
-void main() {
-  vec4 view = modelViewMatrix * vec4(position + offset, 1.0);
-  viewPosition = view.xyz;
-  viewNormal = mat3(modelViewMatrix) * normal;
-  tint = instanceColor;
-  gl_Position = projectionMatrix * view;
-}`;
-
-export const CROWD_FRAGMENT = `${HEAD}${SHADE}
-in vec3 viewPosition, viewNormal, tint;
+/** Facets with light from the camera and darker edges of constant width. */
+export const BONE_FRAGMENT = `${HEAD}
+in vec3 tint, viewNormal, viewPosition, toEdge;
 out vec4 color;
 void main() {
-  vec3 normal = viewNormal;
-  if (dot(normal, normal) < 1e-20) normal = cross(dFdx(viewPosition), dFdy(viewPosition));
-  color = vec4(shade(tint, normalize(normal), normalize(-viewPosition)), 1.0);
+  vec3 n = normalize(viewNormal), v = normalize(-viewPosition);
+  float key = max(dot(n, normalize(vec3(-0.4, 0.7, 0.6))), 0.0);
+  float facing = max(dot(n, v), 0.0);
+  vec3 c = tint * (0.22 + 0.35 * facing + 0.6 * key) + 0.12 * pow(facing, 12.0);
+  vec3 width = fwidth(toEdge);
+  vec3 near = smoothstep(vec3(0.0), 1.3 * width, toEdge);
+  c *= mix(0.35, 1.0, min(near.x, min(near.y, near.z)));
+  color = vec4(pow(c, vec3(1.0 / 2.2)), 1.0);
 }`;

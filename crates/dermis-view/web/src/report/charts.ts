@@ -25,9 +25,17 @@ export function summary(facts: Facts): HTMLElement {
     ["Compression, bones only", (fit) => `${fit.measures.text["compression"]!} ×`],
     ["File", (fit) => (fit.file_bytes ? `${(fit.file_bytes / 1e6).toFixed(2)} MB` : "–")],
   ];
-  const head = el("tr", {}, ...columns.map(([name]) => el("th", { textContent: name })));
-  const rows = facts.fits.map((fit) =>
-    el("tr", {}, ...columns.map(([, text]) => el("td", { textContent: text(fit) }))),
+  // Measures are rows, so that the table fits on a page.
+  const [[name, label], ...measures] = columns as [(typeof columns)[number], ...typeof columns];
+  const cells = facts.fits.map((fit) => el("th", { textContent: label(fit), scope: "col" }));
+  const head = el("tr", {}, el("th", { textContent: name }), ...cells);
+  const rows = measures.map(([measure, text]) =>
+    el(
+      "tr",
+      {},
+      el("th", { textContent: measure, scope: "row" }),
+      ...facts.fits.map((fit) => el("td", { textContent: text(fit) })),
+    ),
   );
   return el(
     "div",
@@ -70,10 +78,12 @@ export function curves(facts: Facts): HTMLElement {
     dots: true,
     points: ladder.map((fit) => [fit.measures.bones, error(fit)]),
   });
-  const bones = [
-    atRank("rank 0", 0, (fit) => fit.by_rank[0]?.distortion_percent ?? 0),
-    atRank("full rank", 1, (fit) => fit.measures.distortion_percent),
-  ];
+  // Fits are compared at the same rank: 0, and the highest that all of them have.
+  const common = Math.min(...fits.map((fit) => fit.measures.rank));
+  const measured = (fit: FitFacts, rank: number): number =>
+    fit.by_rank.findLast((measures) => measures.rank <= rank)?.distortion_percent ?? 0;
+  const bones = [atRank("rank 0", 0, (fit) => measured(fit, 0))];
+  if (common > 0) bones.push(atRank(`rank ${common}`, 1, (fit) => measured(fit, common)));
   const figures = [
     figure(
       `Error over time, root mean square (${unit})`,
@@ -90,7 +100,7 @@ export function curves(facts: Facts): HTMLElement {
     }),
     figure("Distortion E against rank (%)", ranks, "rank", { integers: true }),
   ];
-  if (fits.length > 1) figures.push(figure("Distortion E against bones (%)", bones, "bones"));
+  if (fits.length > 1) figures.push(figure("Distortion E against bones (%)", bones, "bones", { integers: true }));
   return el("div", { className: "figures" }, ...figures);
 }
 

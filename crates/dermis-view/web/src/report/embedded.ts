@@ -1,7 +1,7 @@
 // Embedded data of a report as a source of the viewer.
 
 import { Bundle } from "../bundle";
-import type { AssetInfo, RankMeasures, SceneInfo, Source } from "../source";
+import type { AssetInfo, FrameErrors, RankMeasures, SceneInfo, Source } from "../source";
 
 export interface FitFacts {
   label: string;
@@ -42,7 +42,7 @@ export class EmbeddedSource implements Source {
 
   async scene(): Promise<SceneInfo> {
     const assets = this.data.view.map((asset) => asset.info);
-    return { version: this.data.facts.version, assets, paint: null, output: null, droppable: [], upload_limit: 0 };
+    return { version: this.data.facts.version, assets, paint: null, output: null, droppable: [], upload_limit: 0, session: "", revision: 0 };
   }
 
   async mesh(asset: number): Promise<Bundle> {
@@ -65,6 +65,19 @@ export class EmbeddedSource implements Source {
 
   async pointErrors(): Promise<number[] | null> {
     return null;
+  }
+
+  async surface(): Promise<null> {
+    return null;
+  }
+
+  /** Errors at full rank, thinned out like the frames. */
+  async frameErrors(asset: number, _clip: number, rank: number): Promise<FrameErrors | null> {
+    const { fits, frame_step } = this.data.facts;
+    const fit = fits.find((_, at) => at === asset - 1);
+    if (fit?.measures.rank !== rank) return null;
+    const thinned = (values: number[]): number[] => values.filter((_, at) => at % frame_step === 0);
+    return { rms: thinned(fit.rms_by_frame), max: thinned(fit.max_by_frame) };
   }
 }
 

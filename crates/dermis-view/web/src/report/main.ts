@@ -1,8 +1,9 @@
 // Entry point of a report: tables, curves, and the viewer of the embedded data.
 
 import pageStyle from "../style.css?inline";
+import controlStyle from "../ui/controls.css?inline";
 import { Stage } from "../stage";
-import { el } from "../ui/dom";
+import { button, el } from "../ui/dom";
 import { heatbar } from "../ui/heatbar";
 import { labels } from "../ui/labels";
 import { clipPanel, heatPanel, lookPanel, measuresPanel, viewList } from "../ui/panels";
@@ -27,7 +28,8 @@ async function view(data: ReportData, box: HTMLElement): Promise<void> {
   for (const info of scene.assets) await viewer.add(info);
   canvas.append(labels(viewer));
   middle.append(heatbar(viewer));
-  const look = lookPanel(viewer, () => viewer.frameShown());
+  const look = lookPanel(viewer);
+  look.append(button("Frame", "Frame the shown views", () => viewer.frameShown()));
   panel.append(viewList(viewer), measuresPanel(viewer), clipPanel(viewer), heatPanel(viewer), look);
   box.append(timeline(viewer));
   // The original and each fit with all of its corrections.
@@ -57,7 +59,7 @@ function bestFit(viewer: Viewer, { facts }: ReportData): number {
 function show(): void {
   const data = JSON.parse(document.getElementById("data")!.textContent!) as ReportData;
   const { facts } = data;
-  document.head.append(el("style", { textContent: pageStyle + reportStyle }));
+  document.head.append(el("style", { textContent: pageStyle + controlStyle + reportStyle }));
   const box = el("div", { className: "viewer" });
   const words = `${facts.sequence}: ${facts.points.toLocaleString("en")} points, ${facts.triangles.toLocaleString("en")} triangles, ${facts.frames} frames at ${facts.fps} per second. Lengths in ${facts.unit}. dermis ${facts.version}.`;
   const thinned = facts.frame_step > 1 ? ` Every ${facts.frame_step}th frame is shown.` : "";
@@ -77,6 +79,10 @@ function show(): void {
     el("h2", { textContent: "Weights" }),
     weights(facts),
   );
+  // Collapsed tables are printed completely.
+  window.addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details")) part.open = true;
+  });
   view(data, box).catch((error: Error) =>
     box.replaceChildren(el("p", { className: "failure", textContent: error.message })),
   );

@@ -5,44 +5,51 @@ import { padded, WIDTH } from "../gpu/store";
 import type { Edit } from "../source";
 import type { View, Viewer } from "../viewer";
 import { BrushCursor } from "./cursor";
+import type { Draft } from "./drafts";
+import type { Editor, Edits } from "./edits";
 import { type Hit, hitTest } from "./pick";
 
 export type BrushMode = "off" | "sculpt" | "smooth" | "paint";
 
-/** Maximum number of strokes that can be undone. */
-const MAX_UNDOS = 24;
-
+/** Stroke that is being drawn. */
 interface Stroke {
   model: Model;
+  /** Values before it. */
   values: Float32Array<ArrayBuffer>;
   painted: boolean;
 }
 
-export class Brush {
+export class Brush implements Editor {
   mode: BrushMode = "off";
   /** Radius as a fraction of the diagonal. */
   radius = 0.06;
   strength = 0.5;
-  /** Models whose edits have not been saved. */
-  readonly unsaved = new Set<Model>();
   private readonly cursor = new BrushCursor();
-  private readonly strokes: Stroke[] = [];
+  private stroke: Stroke | null = null;
+  private last: Model | null = null;
   private neighbours: { model: Model; lists: number[][] } | null = null;
 
-  constructor(private readonly viewer: Viewer) {}
+  constructor(
+    private readonly viewer: Viewer,
+    readonly edits: Edits,
+  ) {
+    edits.addEditor(this);
+  }
 
-  /** Edited models, starting with the one edited last. */
+  /** Edited models and those whose saved state has been undone, starting with the one edited last. */
   get edited(): Model[] {
-    const models = this.viewer.models.filter((model) => model.strokes.rest + model.strokes.paint > 0);
-    const last = this.strokes.at(-1)?.model;
-    return models.sort((a, b) => Number(b === last) - Number(a === last));
+    const edited = (model: Model): boolean => model.strokes.rest + model.strokes.paint > 0;
+    const unsaved = this.edits.unsaved;
+    const models = this.viewer.models.filter((model) => edited(model) || (unsaved.includes(model) && model.hasBeenSaved));
+    return models.sort((a, b) => Number(b === this.last) - Number(a === this.last));
   }
 
   /** Edit of a model, for saving. */
   editOf(model: Model): Edit {
     const attribute = model.strokes.paint > 0 ? (this.viewer.scene.paint ?? "mask") : null;
     return {
-      rest: model.strokes.rest > 0 ? model.rest : null,
+      // After all strokes have been undone, the shape of the file replaces the saved one.
+      rest: model.strokes.rest > 0 || attribute === null ? model.rest : null,
       attribute,
       values: attribute === null ? null : this.paintOf(model),
     };
@@ -89,21 +96,73 @@ export class Brush {
     return true;
   }
 
-  undo(): void {
-    const stroke = this.strokes.pop();
+  /** Ends a stroke, which can then be undone. */
+  end(): void {
+    const { stroke } = this;
+    this.stroke = null;
     if (!stroke) return;
     const { model, values, painted } = stroke;
-    model.strokes[painted ? "paint" : "rest"]--;
-    if (this.edited.includes(model)) this.unsaved.add(model);
-    else this.unsaved.delete(model);
-    if (painted) {
-      this.paintOf(model).set(values);
-      this.sendPaint(model, 0, model.pointCount - 1);
-    } else {
-      model.rest.set(values);
-      model.restChanged(this.viewer.stage.renderer, 0, model.pointCount - 1);
-    }
+    const now = painted ? this.paintOf(model) : model.rest;
+    if (!this.record(model, painted, values, now)) model.strokes[painted ? "paint" : "rest"]--;
     this.viewer.changed();
+  }
+
+  fill(model: Model, draft: Draft): void {
+    if (model.strokes.rest > 0) draft.rest = model.rest.slice();
+    if (model.strokes.paint > 0) draft.paint = this.paintOf(model).slice();
+  }
+
+  restore(model: Model, { rest, paint }: Draft): boolean {
+    for (const [painted, values] of [
+      [false, rest],
+      [true, paint],
+    ] as const) {
+      const now = painted && paint ? this.paintOf(model) : model.rest;
+      if (!values || values.length !== now.length) continue;
+      const before = now.slice();
+      this.write(model, painted, 0, values);
+      model.strokes[painted ? "paint" : "rest"]++;
+      this.record(model, painted, before, now);
+    }
+    return rest !== null || paint !== null;
+  }
+
+  /** Adds a change to the history. Returns false if nothing has changed. */
+  private record(model: Model, painted: boolean, before: Float32Array, now: Float32Array): boolean {
+    const size = painted ? 1 : 3;
+    let [first, last] = [0, before.length - 1];
+    while (first <= last && before[first] === now[first]) first++;
+    while (last > first && before[last] === now[last]) last--;
+    if (first > last) return false;
+    const [from, to] = [Math.floor(first / size), Math.floor(last / size) + 1];
+    const [old, changed] = [before.slice(size * from, size * to), now.slice(size * from, size * to)];
+    const part = painted ? "paint" : "rest";
+    this.last = model;
+    this.edits.record(
+      model,
+      `${painted ? "painting" : "sculpting"} of ${model.info.label}`,
+      8 * old.length,
+      () => {
+        model.strokes[part]--;
+        this.write(model, painted, from, old);
+      },
+      () => {
+        model.strokes[part]++;
+        this.write(model, painted, from, changed);
+      },
+    );
+    return true;
+  }
+
+  /** Replaces the values of points from `first` on. */
+  private write(model: Model, painted: boolean, first: number, values: Float32Array): void {
+    if (painted) {
+      this.paintOf(model).set(values, first);
+      this.sendPaint(model, first, first + values.length - 1);
+    } else {
+      model.rest.set(values, 3 * first);
+      model.restChanged(this.viewer.stage.renderer, first, first + values.length / 3 - 1);
+    }
   }
 
   paintOf(model: Model): Float32Array<ArrayBuffer> {
@@ -119,10 +178,9 @@ export class Brush {
   private begin(model: Model): void {
     const painted = this.mode === "paint";
     const values = painted ? this.paintOf(model).slice() : model.rest.slice();
-    this.strokes.push({ model, values, painted });
-    if (this.strokes.length > MAX_UNDOS) this.strokes.shift();
+    this.stroke = { model, values, painted };
+    this.last = model;
     model.strokes[painted ? "paint" : "rest"]++;
-    this.unsaved.add(model);
     if (painted) this.viewer.state.heat = "paint";
   }
 

@@ -1,34 +1,50 @@
-// Crowd: many instances of skinned assets on the ground, each in its own phase, skinned by the GPU.
+// Crowd: many instances of animated assets on the ground, each in its own phase, skinned by the GPU.
 //
-// For comparison the same crowd can be drawn without skinning on the GPU: every vertex of every instance is uploaded in
-// every frame.
+// The nearest instances are drawn as meshes, by level of detail, as long as a budget of triangles lasts; all others are
+// drawn as pictures. The budget follows the measured time per frame. For comparison the same crowd can be drawn with
+// all meshes in full detail, or without skinning on the GPU: every vertex is uploaded in every frame.
 
 import * as THREE from "three";
 import { framesOf, type View, type Viewer } from "../viewer";
-import { CrowdBatch, type Instance } from "./crowd_batch";
+import { CrowdBatch, type Instance, type Method } from "./crowd_batch";
+
+/** First, smallest and largest budget of triangles. */
+const [FIRST_BUDGET, MIN_BUDGET, MAX_BUDGET] = [250_000, 5_000, 30e6];
+/** Times per frame above and below which the budget shrinks and grows, in milliseconds. */
+const [SLOW_MS, FAST_MS] = [90, 28];
 
 export interface CrowdStats {
   instances: number;
   triangles: number;
   /** Number of instances by level of detail, finest first. */
   levels: number[];
+  /** Number of instances drawn as pictures. */
+  pictures: number;
+  /** Number of instances outside of the picture, or beyond the memory for uploads. */
+  hidden: number;
 }
 
 export class Crowd {
   readonly group = new THREE.Group();
-  uploads = false;
+  method: Method = "levels";
+  private budget = FIRST_BUDGET;
+  private seenFrom = "";
+  private levels: Int8Array[] = [];
 
   private constructor(
-    private readonly batches: CrowdBatch[],
+    private readonly viewer: Viewer,
+    readonly batches: CrowdBatch[],
     private readonly count: number,
   ) {
     this.group.add(...batches.map((batch) => batch.group));
+    for (const { view } of batches) viewer.pinned.add(view);
   }
 
   static async create(viewer: Viewer, views: View[], count: number): Promise<Crowd> {
-    const instances = arranged(views, count, viewer.stage.upVector());
-    const batches = views.map((view, at) => CrowdBatch.create(viewer, view, instances[at]!));
-    return new Crowd(await Promise.all(batches), count);
+    const rotation = new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 1, 0), viewer.stage.upVector());
+    const instances = arranged(views, count, rotation);
+    const batches = views.map((view, at) => CrowdBatch.create(viewer, view, instances[at]!, rotation));
+    return new Crowd(viewer, await Promise.all(batches), count);
   }
 
   /** First view, which determines the ground and the unit of size. */
@@ -40,36 +56,82 @@ export class Crowd {
     return this.batches.map((batch) => batch.view.label).join(" and ");
   }
 
+  /** True if a view is streamed, whose instances all have the same pose. */
+  get hasOnePose(): boolean {
+    return this.batches.some((batch) => batch.streamed);
+  }
+
   /** Extent of the crowd, in diagonals of its first view. */
   get reach(): number {
     const largest = Math.max(...this.batches.map((batch) => batch.view.model.info.diagonal));
-    return (largest / this.leader.model.info.diagonal) * (1 + 0.42 * Math.sqrt(this.count));
+    return (largest / this.leader.model.info.diagonal) * (1 + 0.5 * Math.sqrt(this.count));
   }
 
   get stats(): CrowdStats {
-    const all = this.batches.map((batch) => batch.stats(this.uploads));
+    const all = this.batches.map((batch) => batch.stats(this.method));
     const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
     const deepest = Math.max(...all.map(({ levels }) => levels.length));
     return {
       instances: this.count,
       triangles: sum(all.map(({ triangles }) => triangles)),
       levels: Array.from({ length: deepest }, (_, at) => sum(all.map(({ levels }) => levels[at] ?? 0))),
+      pictures: sum(all.map(({ pictures }) => pictures)),
+      hidden: sum(all.map(({ hidden }) => hidden)),
     };
+  }
+
+  /** Adapts the budget to a measured time. */
+  adapt(ms: number): void {
+    if (this.method !== "levels") return;
+    const budget = ms > SLOW_MS ? 0.7 * this.budget : ms < FAST_MS ? 1.3 * this.budget : this.budget;
+    const within = Math.min(Math.max(budget, MIN_BUDGET), MAX_BUDGET);
+    const used = this.stats.triangles;
+    // A larger budget has no effect if it is not used up.
+    if (within === this.budget || (within > this.budget && used < 0.6 * this.budget)) return;
+    this.budget = within;
+    this.seenFrom = "";
+    this.viewer.stage.invalidate();
   }
 
   /** Prepares drawing of `frame`. */
   prepare(frame: number): void {
-    for (const batch of this.batches) batch.prepare(frame, this.uploads);
+    const { camera, canvas } = this.viewer.stage;
+    const seenFrom = [...camera.matrixWorld.elements, camera.fov, canvas.clientHeight].join();
+    if (seenFrom !== this.seenFrom) {
+      this.seenFrom = seenFrom;
+      this.assign();
+    }
+    this.batches.forEach((batch, at) => batch.prepare(frame, this.method, this.levels[at]!));
   }
 
   dispose(): void {
     for (const batch of this.batches) batch.dispose();
+    this.viewer.pinned.clear();
+  }
+
+  /** Distributes the budget over the visible instances of all views, nearest first. */
+  private assign(): void {
+    for (const batch of this.batches) batch.cull();
+    this.levels = this.batches.map(({ visible }) => new Int8Array(visible.length));
+    const order = this.batches.flatMap((batch, of) =>
+      batch.visible.map(({ distance }, number) => ({ batch, of, number, distance })),
+    );
+    if (this.batches.length > 1) order.sort((a, b) => a.distance - b.distance);
+    let left = this.budget;
+    order.forEach(({ batch, of, number, distance }, rank) => {
+      const level = batch.levelAt(distance);
+      const counts = batch.triangleCounts;
+      // The nearest instance is always a mesh; if the budget ends, a coarser level is tried before a picture.
+      let chosen = level;
+      while (chosen >= 0 && rank > 0 && counts[chosen]! > left) chosen = chosen + 1 < counts.length ? chosen + 1 : -1;
+      this.levels[of]![number] = chosen;
+      if (chosen >= 0) left -= counts[chosen]!;
+    });
   }
 }
 
 /** Arranges instances of alternating views in rows of nearly equal length, with random offsets and phases. */
-function arranged(views: View[], count: number, up: THREE.Vector3): Instance[][] {
-  const rotation = new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
+function arranged(views: View[], count: number, rotation: THREE.Quaternion): Instance[][] {
   const boxes = views.map((view) => groundBox(view, rotation));
   const size = boxes.reduce((largest, box) => largest.max(box.getSize(new THREE.Vector3())), new THREE.Vector3());
   const [wide, deep] = [1.15 * size.x, 1.15 * size.z];

@@ -4,7 +4,10 @@ import * as THREE from "three";
 import type { View, Viewer } from "../viewer";
 import { Ball } from "./ball";
 import { BrushCursor } from "./cursor";
-import type { Live } from "./live";
+import type { Draft } from "./drafts";
+import type { Editor, Edits } from "./edits";
+import type { Dab, Live } from "./live";
+import type { Model } from "../gpu/model";
 import { type Hit, hitTest } from "./pick";
 
 export type FleshMode = "off" | "pull" | "poke" | "paint";
@@ -27,15 +30,13 @@ interface Hold {
   plane: THREE.Plane;
 }
 
-export class FleshTool {
+export class FleshTool implements Editor {
   mode: FleshMode = "pull";
   /** Radii as fractions of the diagonal. */
   ballRadius = 0.035;
   brushRadius = 0.05;
   /** Painted thickness. */
   thickness = 1.6;
-  /** True if painted changes are not saved. */
-  unsaved = false;
   private hold: Hold | null = null;
   private readonly ball = new Ball();
   private readonly cursor = new BrushCursor();
@@ -43,7 +44,17 @@ export class FleshTool {
   constructor(
     private readonly viewer: Viewer,
     private readonly lives: Live[],
-  ) {}
+    readonly edits: Edits,
+  ) {
+    edits.addEditor(this);
+  }
+
+  /** True if painted changes are not saved. */
+  get unsaved(): boolean {
+    return this.lives.some(
+      (live) => live.kind === "tissue" && live.view !== null && !this.edits.isSaved(live.view.model),
+    );
+  }
 
   /** Simulation of a view. */
   liveOf(view: View | null): Live | null {
@@ -60,7 +71,10 @@ export class FleshTool {
     const facing = this.viewer.stage.camera.getWorldDirection(new THREE.Vector3());
     const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(facing, positionOf(hit, positions));
     this.hold = { live, view, positions, hit, plane };
-    if (this.mode === "paint") live.set("heat", THICKNESS);
+    if (this.mode === "paint") {
+      live.set("heat", THICKNESS);
+      live.painted.push([]);
+    }
     this.act(ray, inverse);
     return true;
   }
@@ -74,9 +88,44 @@ export class FleshTool {
   release(): void {
     const { hold } = this;
     this.hold = null;
-    hold?.live.send(this.mode === "poke" ? { poke: null } : { pull: null });
+    if (hold && this.mode === "paint") this.record(hold.live);
+    else hold?.live.send(this.mode === "poke" ? { poke: null } : { pull: null });
     this.ball.hide();
     this.viewer.stage.invalidate();
+  }
+
+  fill(model: Model, draft: Draft): void {
+    const live = this.lives.find((live) => live.kind === "tissue" && live.of === model);
+    if (live) draft.strokes = structuredClone(live.painted);
+  }
+
+  restore(model: Model, { strokes }: Draft): boolean {
+    const live = this.lives.find((live) => live.kind === "tissue" && live.of === model);
+    if (!live || strokes.length === 0) return false;
+    for (const stroke of strokes) {
+      live.painted.push(stroke);
+      this.record(live);
+    }
+    live.repaint();
+    return true;
+  }
+
+  /** Adds the last stroke to the history. */
+  private record(live: Live): void {
+    const stroke: Dab[] = live.painted.at(-1) ?? [];
+    if (stroke.length === 0) {
+      live.painted.pop();
+      return;
+    }
+    const undo = (): void => {
+      live.painted = live.painted.filter((other) => other !== stroke);
+      live.repaint();
+    };
+    const redo = (): void => {
+      live.painted.push(stroke);
+      live.repaint();
+    };
+    this.edits.record(live.of, `painting of the thickness of ${live.of.info.label}`, 24 * stroke.length, undo, redo);
   }
 
   /** Shows a preview of the tool. */
@@ -127,8 +176,8 @@ export class FleshTool {
     if (!hit) return;
     const radius = this.brushRadius * view.model.info.diagonal;
     this.cursor.show(view, hit, positions, radius);
-    live.send({ paint: { point: hit.point, radius, value } });
-    this.unsaved = true;
+    const dab = { point: hit.point, radius, value };
+    if (live.send({ paint: dab })) live.painted.at(-1)!.push(dab);
   }
 }
 

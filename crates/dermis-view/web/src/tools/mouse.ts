@@ -2,7 +2,7 @@
 
 import type { Ray } from "three";
 import type { PointPanel } from "../ui/pointpanel";
-import type { CrowdPanel } from "../ui/toolpanels";
+import type { CrowdPanel } from "../ui/crowdpanel";
 import type { View, Viewer } from "../viewer";
 import type { Brush } from "./brush";
 import type { FleshTool } from "./flesh";
@@ -71,6 +71,7 @@ export function listenToMouse(
     const ended = stroke;
     stroke = null;
     if (ended === "flesh") flesh.release();
+    if (ended === "brush") brush.end();
     return ended;
   };
   canvas.addEventListener("pointercancel", end);

@@ -12,7 +12,7 @@ export interface Hit {
 
 /** Nearest hit; `positions` has four floats per point. */
 export function hitTest(model: Model, positions: Float32Array, ray: Ray): Hit | null {
-  const { triangles } = model;
+  const triangles = model.surface.shownTriangles();
   const [ox, oy, oz] = [ray.origin.x, ray.origin.y, ray.origin.z];
   const [dx, dy, dz] = [ray.direction.x, ray.direction.y, ray.direction.z];
   let nearest = Infinity;

@@ -1,5 +1,7 @@
 // Helpers to create elements.
 
+import { collapsible } from "./group";
+
 type Child = Node | string | null;
 
 export function el<K extends keyof HTMLElementTagNameMap>(
@@ -36,7 +38,7 @@ export function slider(
   shown: (value: number) => string = String,
 ): Slider {
   const value = el("output", { textContent: shown(range.value) });
-  const input = el("input", { type: "range", title: label });
+  const input = el("input", { type: "range", title: label, ariaLabel: label });
   Object.assign(input, { min: String(range.low), max: String(range.high), step: String(range.step) });
   input.value = String(range.value);
   input.oninput = () => {
@@ -53,14 +55,17 @@ export function slider(
 /** Drop-down list; `act` is called with the index of the selected entry. */
 export function choice(label: string, choices: string[], chosen: number, act: (value: number) => void): HTMLElement {
   const options = choices.map((textContent, at) => el("option", { value: String(at), textContent }));
-  const select = el("select", { title: label }, ...options);
+  const select = el("select", { title: label, ariaLabel: label }, ...options);
   select.value = String(chosen);
   select.onchange = () => act(Number(select.value));
   return el("label", { className: "slider" }, el("span", { textContent: label }), select);
 }
 
+/** Group of a panel; a click on its title shows and hides its contents. */
 export function section(title: string, ...children: Child[]): HTMLElement {
-  return el("section", {}, el("h2", { textContent: title }), ...children);
+  const group = el("section", {}, el("h2", { textContent: title }), ...children);
+  collapsible(group);
+  return group;
 }
 
 /** Formats a number with four significant digits. */

@@ -5,7 +5,7 @@ import { type FleshMode, type FleshTool, THICKNESS } from "../tools/flesh";
 import type { Viewer } from "../viewer";
 import { button, el, section, slider } from "./dom";
 import { onlyWhenChanged } from "./panels";
-import { download } from "./toolpanels";
+import { download, historyButtons } from "./toolpanels";
 
 const MODES: [FleshMode, string, string][] = [
   ["off", "Look", "Drag to rotate the view"],
@@ -55,11 +55,13 @@ export function fleshPanel(viewer: Viewer, flesh: FleshTool, brush: Brush): HTML
   reset.dataset["role"] = "flesh-reset";
   const save = button("Save", "Write the body with its current flesh", () => void store(viewer, flesh));
   save.dataset["role"] = "flesh-save";
+  const { buttons: steps, update } = historyButtons(flesh.edits.history);
   const box = section(
     "Flesh",
     el("div", { className: "buttons" }, ...buttons),
     el("div", { className: "tools" }, ...Object.values(tools)),
     controls,
+    el("div", { className: "buttons" }, ...steps),
     el("div", { className: "buttons" }, reset, save),
     status,
   );
@@ -75,12 +77,10 @@ export function fleshPanel(viewer: Viewer, flesh: FleshTool, brush: Brush): HTML
     },
   );
   viewer.listen(() => {
+    update();
     status.textContent = flesh.liveOf(viewer.active)?.status ?? "";
     // Both brushes would act on the same flesh.
     if (brush.mode !== "off" && flesh.mode !== "off" && flesh.liveOf(viewer.active)) choose("off");
-  });
-  window.addEventListener("beforeunload", (event) => {
-    if (flesh.unsaved) event.preventDefault();
   });
   return box;
 }
@@ -89,7 +89,7 @@ async function store(viewer: Viewer, flesh: FleshTool): Promise<void> {
   const live = flesh.liveOf(viewer.active);
   const result = await live?.save();
   if (!live || !result) return;
-  flesh.unsaved = false;
+  flesh.edits.markSaved(live.of);
   const { label } = live.view!.model.info;
   if (result instanceof Blob) {
     download(result, `${label.replace(/\.[^.]*$/, "")}-painted.npz`);

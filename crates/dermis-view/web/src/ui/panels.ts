@@ -1,8 +1,9 @@
 // Panels: display options (left) and measures (right).
 
+import { SURFACES } from "../gpu/surface";
 import type { HeatName, Tag, Viewer } from "../viewer";
 import { button, el, section, slider, toggle } from "./dom";
-import { plot, SERIES_COLORS } from "./plot";
+import { ladderRows } from "./ladder";
 
 /** Maximum number of characters of a view's name in the list. */
 const NAME_LENGTH = 25;
@@ -24,6 +25,7 @@ export function viewList(viewer: Viewer): HTMLElement {
     left.textContent = viewer.state.split && ticked > shown ? `${shown} of ${ticked} ticked views are shown` : "";
     const rows = viewer.views.map((view, at) => {
       const box = el("input", { type: "checkbox", checked: viewer.state.compared.has(view.id), title: "Compare" });
+      box.ariaLabel = `Compare ${view.label}`;
       box.onchange = () => {
         if (box.checked) viewer.state.compared.add(view.id);
         else viewer.state.compared.delete(view.id);
@@ -58,8 +60,8 @@ function shortened(file: string, maxLength: number): string {
   return stem.length <= maxLength ? stem : `${stem.slice(0, head)}…${stem.slice(head + 1 - maxLength)}`;
 }
 
-/** Surface, overlays and camera; `frame` frames the shown views. */
-export function lookPanel(viewer: Viewer, frame: () => void): HTMLElement {
+/** Surface and overlays. */
+export function lookPanel(viewer: Viewer): HTMLElement {
   const { look } = viewer.state;
   const part = (label: string, title: string, name: keyof typeof look): HTMLElement => {
     const box = toggle(label, title, look[name], (on) => {
@@ -73,8 +75,22 @@ export function lookPanel(viewer: Viewer, frame: () => void): HTMLElement {
     });
     return box;
   };
+  const surfaces = SURFACES.map((name) => {
+    const one = button(name[0]!.toUpperCase() + name.slice(1), SURFACE_TITLES[name], () => {
+      viewer.state.surface = name;
+      // A heat map covers the surface.
+      viewer.state.heat = "none";
+      viewer.changed();
+    });
+    one.dataset["surface"] = name;
+    return one;
+  });
+  viewer.listen(() => {
+    for (const one of surfaces) one.classList.toggle("active", one.dataset["surface"] === viewer.state.surface);
+  });
   return section(
     "Display",
+    el("div", { className: "switch" }, ...surfaces),
     el(
       "div",
       { className: "grid2" },
@@ -82,10 +98,17 @@ export function lookPanel(viewer: Viewer, frame: () => void): HTMLElement {
       part("Normals", "Normals of the posed shape (N)", "normals"),
       part("Bones", "Bones or joints (B)", "bones"),
       part("Facets", "Flat shading (G)", "flat"),
+      part("Onion skin", "Ghosts of the frames before and after (K)", "onion"),
     ),
-    button("Frame", "Frame the shown views (F)", frame),
   );
 }
+
+const SURFACE_TITLES: Record<(typeof SURFACES)[number], string> = {
+  material: "Textures, vertex colours and materials of the file; clay if it has none",
+  clay: "Plain clay",
+  matcap: "Polished wax with a bright outline, which shows small dents",
+  normals: "Normals as colours",
+};
 
 /** Selection of the heat map. */
 export function heatPanel(viewer: Viewer): HTMLElement {
@@ -134,7 +157,7 @@ function heatNames(viewer: Viewer): [HeatName, string][] {
     [skinned, "core", "Bone colours, core triangles"],
     [skinned, "weight", "Weight of one bone"],
     [viewer.paints.size > 0, "paint", `Painted: ${viewer.scene.paint ?? "mask"}`],
-    [viewer.liveScalars.size > 0, "live", `Live: ${[...viewer.liveScalars.values()].map((s) => s.label).join(", ")}`],
+    [viewer.liveScalars.size > 0, "live", [...new Set([...viewer.liveScalars.values()].map((s) => s.label))].join(", ")],
   ];
   const fixed = possible.filter(([there]) => there).map(([, name, label]): [HeatName, string] => [name, label]);
   return [...fixed, ...[...names].map((name): [HeatName, string] => [`attribute:${name}`, name])];
@@ -225,37 +248,6 @@ function numberRows(viewer: Viewer): HTMLElement[] {
   );
   if (view.model.strokes.rest > 0) facts.push(row("Edited", "yes", "measures: file"));
   return [...facts, row("Rank", String(rank), `of ${info.rank}`, "rank"), ...measured];
-}
-
-/** One row per fit in ascending order of bones, with its error, if there are several fits. */
-function ladderRows(viewer: Viewer): HTMLElement[] {
-  const fits = viewer.models.filter((model) => model.reference !== null && model.info.bones.length > 0);
-  if (fits.length < 2) return [];
-  fits.sort((a, b) => a.info.bones.length - b.info.bones.length);
-  const error = (model: (typeof fits)[number]): number | undefined =>
-    viewer.measured(model, viewer.state.rank)?.distortion_percent;
-  const rows = fits.map((model) => {
-    const text = viewer.measured(model, viewer.state.rank)?.text["distortion_percent"] ?? "…";
-    const last = viewer.views.findLastIndex((view) => view.model === model && view.figure.poser.kind !== "live");
-    const step = button(`${model.info.bones.length} bones`, `Show ${model.info.label}`, () => viewer.show(last));
-    step.className = viewer.active?.model === model ? "row active" : "row";
-    return el("div", { className: "step" }, step, el("span", { textContent: `${text} %` }));
-  });
-  const known = fits.flatMap((model): [number, number][] => {
-    const value = error(model);
-    return value === undefined ? [] : [[model.info.bones.length, value]];
-  });
-  const chart =
-    known.length > 1
-      ? plot([{ label: "E", color: SERIES_COLORS[0]!, points: known, dots: true }], {
-          width: 248,
-          height: 110,
-          x: "bones",
-          y: "distortion in percent",
-        })
-      : null;
-  const title = el("h3", { textContent: "Fits by number of bones" });
-  return [title, ...rows, ...(chart ? [chart as unknown as HTMLElement] : [])];
 }
 
 /** Clips of the active asset, if there are several. */

@@ -1,4 +1,6 @@
-// Small SVG plots with lines, bars and a mark.
+// Small SVG plots with lines, bars and a mark. Ticks are round numbers, and all labels are inside the plot.
+
+import { compact, roundTicks } from "../numbers";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,63 +20,53 @@ export interface PlotOptions {
   mark?: number;
   bars?: boolean;
   logarithmic?: boolean;
-  /** Labels every integer on the x axis if there is space. */
+  /** Labels integers only on the x axis. */
   integers?: boolean;
   format?: (value: number) => string;
+  /** Called with the x under the pointer while it is pressed. */
+  pick?: (x: number) => void;
 }
 
 /** Map from x values to canvas coordinates for the mark of each plot. */
 const scales = new WeakMap<SVGSVGElement, (x: number) => number>();
 
-const MARGIN = { left: 46, right: 8, top: 8, bottom: 28 };
+const MARGIN = { right: 14, top: 10, bottom: 30 };
+/** Estimated width of a character of a label, in units of the plot. */
+const CHARACTER = 6.2;
 export const SERIES_COLORS = ["#5aa9e6", "#f2a65a", "#7fc97f", "#d98cb3", "#c8c36a", "#8f8fd6"];
 
 export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
   const { width, height } = options;
-  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "plot" }) as SVGSVGElement;
+  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "plot", role: "img" });
+  svg.setAttribute("aria-label", `${options.y} by ${options.x}`);
   const all = series.flatMap((s) => s.points);
-  const format = options.format ?? ((value: number) => short(value));
-  const [x0, x1] = range(
-    all.map(([x]) => x),
-    false,
+  const format = options.format ?? ((value: number) => compact(value, 3));
+  const [x0, x1] = span(all.map(([x]) => x));
+  const axis = yAxis(
+    all.map(([, y]) => y),
+    options.logarithmic ?? false,
+    height < 150 ? 4 : 6,
   );
-  const positive = all.map(([, y]) => y).filter((y) => y > 0);
-  const floor = options.logarithmic ? Math.min(...positive, 1) * 0.8 : 0;
-  const top = Math.max(...all.map(([, y]) => y), floor > 0 ? floor * 10 : 0) || 1;
-  const scaleY = (y: number): number =>
-    options.logarithmic ? Math.log(Math.max(y, floor) / floor) / Math.log(top / floor) : y / top;
-  const px = (x: number): number => MARGIN.left + ((x - x0) / (x1 - x0)) * (width - MARGIN.left - MARGIN.right);
-  const py = (y: number): number => height - MARGIN.bottom - scaleY(y) * (height - MARGIN.top - MARGIN.bottom);
-  for (const fraction of [0, 0.5, 1]) {
-    const value = options.logarithmic ? floor * (top / floor) ** fraction : top * fraction;
-    svg.append(
-      node("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: py(value), y2: py(value), class: "grid" }),
-    );
-    svg.append(text(MARGIN.left - 5, py(value) + 4, format(value), "end"));
+  const left = 8 + CHARACTER * Math.max(...axis.ticks.map((tick) => format(tick).length));
+  const inner = width - left - MARGIN.right;
+  const wide = options.bars ? Math.max(1, inner / Math.max(series[0]?.points.length ?? 1, 1)) : 0;
+  // Bars have a margin at both ends, so that the first and the last are complete.
+  const px = (x: number): number => left + wide / 2 + ((x - x0) / (x1 - x0)) * (inner - wide);
+  const py = (y: number): number => height - MARGIN.bottom - axis.at(y) * (height - MARGIN.top - MARGIN.bottom);
+  for (const tick of axis.ticks) {
+    svg.append(node("line", { x1: left, x2: width - MARGIN.right, y1: py(tick), y2: py(tick), class: "grid" }));
+    svg.append(text(left - 5, py(tick) + 3.5, format(tick), "end"));
   }
   const low = height - MARGIN.bottom;
-  for (const x of ticks(x0, x1, options)) {
-    // Bars have a margin at both ends, so that the first and the last are complete.
-    const shift = options.bars ? barWidth(series[0]!.points.length, width) * (0.5 - (x - x0) / (x1 - x0)) : 0;
-    const anchor = options.bars || (x !== x0 && x !== x1) ? "middle" : x === x0 ? "start" : "end";
-    svg.append(text(px(x) + shift, low + 12, short(x), anchor));
+  for (const tick of xTicks(x0, x1, inner, options)) {
+    svg.append(text(px(tick), low + 12, compact(tick, 4), anchored(px(tick), compact(tick, 4), width)));
   }
-  svg.append(text((MARGIN.left + width) / 2, height - 2, options.x, "middle"));
+  svg.append(text(left + inner / 2, height - 4, options.x, "middle"));
   for (const { color, points, dots } of series) {
     if (options.bars) {
-      const wide = barWidth(points.length, width);
       for (const [x, y] of points) {
-        const at = px(x) - (wide * (x - x0)) / (x1 - x0);
-        svg.append(
-          node("rect", {
-            x: at,
-            y: py(y),
-            width: wide,
-            height: Math.max(0, height - MARGIN.bottom - py(y)),
-            fill: color,
-            opacity: 0.75,
-          }),
-        );
+        const size = { width: Math.max(1, wide - 1), height: Math.max(0, low - py(y)) };
+        svg.append(node("rect", { x: px(x) - wide / 2, y: py(y), ...size, fill: color, opacity: 0.75 }));
       }
       continue;
     }
@@ -83,8 +75,22 @@ export function plot(series: Series[], options: PlotOptions): SVGSVGElement {
     if (dots) for (const [x, y] of points) svg.append(node("circle", { cx: px(x), cy: py(y), r: 2.6, fill: color }));
   }
   scales.set(svg, px);
+  if (options.pick) {
+    const { pick } = options;
+    const at = (event: PointerEvent): void => {
+      const box = svg.getBoundingClientRect();
+      const fraction = (((event.clientX - box.left) / box.width) * width - left) / inner;
+      pick(x0 + Math.min(Math.max(fraction, 0), 1) * (x1 - x0));
+    };
+    svg.classList.add("picks");
+    svg.addEventListener("pointerdown", (event) => {
+      svg.setPointerCapture(event.pointerId);
+      at(event);
+    });
+    svg.addEventListener("pointermove", (event) => event.buttons === 1 && at(event));
+  }
   if (options.mark !== undefined) {
-    svg.append(node("line", { y1: MARGIN.top, y2: height - MARGIN.bottom, class: "mark" }));
+    svg.append(node("line", { y1: MARGIN.top, y2: low, class: "mark" }));
     moveMark(svg, options.mark);
   }
   svg.append(node("title", {}, options.y));
@@ -97,37 +103,58 @@ export function moveMark(svg: SVGSVGElement, x: number): void {
   for (const end of ["x1", "x2"]) svg.querySelector(".mark")?.setAttribute(end, at);
 }
 
-/** Number of bars or integers above which only the ends are labelled. */
-const MAX_TICKS = 16;
-
-function ticks(x0: number, x1: number, { integers }: PlotOptions): number[] {
-  if (!integers || x1 - x0 > MAX_TICKS) return [x0, x1];
-  return Array.from({ length: Math.floor(x1) - Math.ceil(x0) + 1 }, (_, at) => Math.ceil(x0) + at);
+interface Axis {
+  ticks: number[];
+  /** Position of a value, from 0 to 1. */
+  at(value: number): number;
 }
 
-function barWidth(bars: number, width: number): number {
-  return Math.max(1, (width - MARGIN.left - MARGIN.right) / bars - 1);
+/** Axis from 0, or between powers of ten, to a round number that is not below the largest value. */
+function yAxis(values: number[], logarithmic: boolean, count: number): Axis {
+  const largest = Math.max(0, ...values.filter(Number.isFinite)) || 1;
+  if (!logarithmic) {
+    const step = roundTicks(0, largest, count)[1] ?? largest;
+    const steps = Math.ceil(largest / step - 1e-9);
+    const ticks = Array.from({ length: steps + 1 }, (_, at) => Number((at * step).toPrecision(12)));
+    return { ticks, at: (value) => Math.max(value, 0) / (steps * step) };
+  }
+  const smallest = Math.min(...values.filter((value) => value > 0), largest);
+  const [low, top] = [Math.floor(Math.log10(smallest)), Math.ceil(Math.log10(largest) + 1e-9)];
+  const high = Math.max(top, low + 1);
+  const every = Math.ceil((high - low) / count);
+  const ticks = Array.from({ length: Math.floor((high - low) / every) + 1 }, (_, at) => 10 ** (high - at * every));
+  const position = (value: number): number => (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low);
+  return { ticks, at: position };
 }
 
-function range(values: number[], zero: boolean): [number, number] {
-  const low = zero ? 0 : Math.min(...values);
-  const high = Math.max(...values);
-  return Number.isFinite(low) && high > low
-    ? [low, high]
-    : [Number.isFinite(low) ? low : 0, (Number.isFinite(low) ? low : 0) + 1];
+function xTicks(x0: number, x1: number, inner: number, { integers, bars }: PlotOptions): number[] {
+  const count = Math.max(2, Math.floor(inner / 44));
+  const ticks = roundTicks(x0, x1, count);
+  const kept = integers || bars ? ticks.filter((tick) => Number.isInteger(tick)) : ticks;
+  return kept.length > 0 ? kept : [x0];
 }
 
-function short(value: number): string {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  return size < 1e-3 || size >= 1e5 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+/** Anchor of a label that keeps it inside the plot. */
+function anchored(x: number, label: string, width: number): string {
+  const half = (CHARACTER * label.length) / 2;
+  return x + half > width ? "end" : x - half < 0 ? "start" : "middle";
+}
+
+function span(values: number[]): [number, number] {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const first = Number.isFinite(low) ? low : 0;
+  return high > low ? [first, high] : [first, first + 1];
 }
 
 function text(x: number, y: number, content: string, anchor: string): SVGElement {
   return node("text", { x, y, "text-anchor": anchor }, content);
 }
 
-function node(name: string, attributes: Record<string, string | number>, content = ""): SVGElement {
+function node<K extends keyof SVGElementTagNameMap>(
+  name: K,
+  attributes: Record<string, string | number>,
+  content = "",
+): SVGElementTagNameMap[K] {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
   element.textContent = content;

@@ -101,7 +101,11 @@ export class PointPanel {
     const { values } = this.errors;
     if (values.length === 0) return [];
     const points = values.map((value, frame): [number, number] => [frame, value]);
-    const options = { width: 248, height: 96, x: "frame", y: `error in ${view.model.info.unit}`, mark: 0 };
+    const pick = (frame: number): void => {
+      viewer.play(false);
+      viewer.setFrame(frame);
+    };
+    const options = { width: 248, height: 96, x: "frame", y: `error in ${view.model.info.unit}`, mark: 0, pick };
     this.curve = plot([{ label: "error", color: SERIES_COLORS[1]!, points }], options);
     return [this.now, this.curve];
   }
