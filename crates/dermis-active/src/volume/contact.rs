@@ -1,7 +1,7 @@
 //! Room between parts of the skin that face each other, from points in a hashed grid.
 //!
 //! Skin that is already in contact must not be inflated further: at a bent knee, or at fingers that touch the palm, the
-//! volume is restored elsewhere. Distances are measured between a third or fourth of the points, no two of them
+//! volume is restored elsewhere. Distances are measured between a third or a quarter of the points, no two of them
 //! neighbours, which takes a tenth of the time; the others use the smallest distance of their neighbours.
 
 use dermis_mesh::adjacency::Lists;

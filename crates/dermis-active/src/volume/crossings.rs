@@ -1,12 +1,12 @@
 //! New self-intersections of a corrected pose.
 //!
-//! Skin near creases and contacts can be pushed through itself by a correction that is smooth and small. Pairs of
-//! triangles that intersect after the correction, but not before, are found among the triangles of such skin. For each
-//! pair the largest fraction of the displacement without intersection follows from bisection. A pair that just begins
+//! Skin near creases, contacts and other shells can be pushed through them by a correction that is smooth and small. For
+//! each pair of triangles that intersect after the correction, but not before, the largest fraction of the displacement
+//! without intersection follows from bisection. A pair that just begins
 //! to intersect has the fraction 1. A pair that intersects before has the fraction of the displacement after which it no
 //! longer does: 1 if it barely touches, 0 if it remains intersecting. The fractions are therefore continuous in the pose.
 //!
-//! Cost: linear in the triangles near creases and contacts; other skin has no cost.
+//! Cost: a search for overlapping boxes of all displaced triangles.
 
 use glam::DVec3;
 
@@ -34,36 +34,27 @@ pub(super) enum Stage {
     Last,
 }
 
-/// Triangles of the mesh without caps, their points in the pose, and the size of the cells of the search.
+/// Triangles of the mesh without caps, and their points in the pose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PosedSkin<'a> {
     pub(super) triangles: &'a [[u32; 3]],
     pub(super) points: &'a [DVec3],
-    pub(super) cell: f64,
 }
 
 impl Crossings {
     /// Lowers `scales` to the fraction of the displacement `u` of each point at which no new pair of triangles
-    /// intersects, or to 0 in the last stage. Only triangles with a point for which `is_tight` holds are compared. Returns
-    /// true if displacements are reduced.
-    pub(super) fn limit(
-        &mut self,
-        skin: &PosedSkin<'_>,
-        u: &[DVec3],
-        is_tight: impl Fn(usize) -> bool,
-        stage: Stage,
-        scales: &mut [f64],
-    ) -> bool {
-        let PosedSkin { triangles, points, cell } = *skin;
+    /// intersects, or to 0 in the last stage. Returns true if displacements are reduced.
+    pub(super) fn limit(&mut self, skin: &PosedSkin<'_>, u: &[DVec3], stage: Stage, scales: &mut [f64]) -> bool {
+        let PosedSkin { triangles, points } = *skin;
         self.moved.clear();
         // Rounded like the result.
         self.moved.extend(points.iter().zip(u).map(|(point, u)| (*point + *u).as_vec3().as_dvec3()));
-        self.boxes.fill_swept(triangles, points, &self.moved, is_tight);
+        self.boxes.fill_swept(triangles, points, &self.moved);
         self.pairs.clear();
         let (moved, pairs) = (&self.moved, &mut self.pairs);
         let is_moved =
             |corners: &[[u32; 3]; 2]| corners.as_flattened().iter().any(|&point| u[point as usize] != DVec3::ZERO);
-        self.boxes.overlapping(cell, |first, second| {
+        self.boxes.overlapping(|first, second| {
             let corners = [first, second].map(|triangle| triangles[triangle as usize]);
             if !is_moved(&corners) {
                 return;
@@ -115,19 +106,19 @@ mod tests {
         let tip = [DVec3::new(0.2, 0.2, 0.4), DVec3::new(0.3, 0.2, 1.0), DVec3::new(0.2, 0.3, 1.0)];
         let points = [flat, tip].concat();
         let down: Vec<DVec3> = (0..6).map(|k| if k < 3 { DVec3::ZERO } else { DVec3::NEG_Z * 0.8 }).collect();
-        let skin = PosedSkin { triangles: &triangles, points: &points, cell: 1.0 };
+        let skin = PosedSkin { triangles: &triangles, points: &points };
         let mut crossings = Crossings::default();
         let mut scales = vec![1.0; 6];
-        assert!(crossings.limit(&skin, &down, |_| true, Stage::First, &mut scales));
+        assert!(crossings.limit(&skin, &down, Stage::First, &mut scales));
         // The tip reaches the plane at half of the displacement.
         assert!(scales.iter().all(|scale| (0.4..=0.5).contains(scale)), "{scales:?}");
         let scaled: Vec<DVec3> = down.iter().map(|u| *u * scales[3]).collect();
-        assert!(!crossings.limit(&skin, &scaled, |_| true, Stage::First, &mut scales));
+        assert!(!crossings.limit(&skin, &scaled, Stage::First, &mut scales));
         // Pairs that intersect without the displacement are not displaced.
         let crossing: Vec<DVec3> = points.iter().zip(&down).map(|(point, u)| *point + *u).collect();
         let skin = PosedSkin { points: &crossing, ..skin };
-        assert!(crossings.limit(&skin, &[DVec3::Z * 0.01; 6], |_| true, Stage::First, &mut scales));
+        assert!(crossings.limit(&skin, &[DVec3::Z * 0.01; 6], Stage::First, &mut scales));
         assert_eq!(scales, [0.0; 6]);
-        assert!(!crossings.limit(&skin, &[DVec3::ZERO; 6], |_| true, Stage::First, &mut scales));
+        assert!(!crossings.limit(&skin, &[DVec3::ZERO; 6], Stage::First, &mut scales));
     }
 }

@@ -61,10 +61,6 @@ const FACING_PASSES: usize = 2;
 const LOCAL_ROUNDS: usize = 3;
 /// Rounds in which displacements that make the skin intersect itself are reduced.
 const SEPARATING_ROUNDS: usize = 6;
-/// Factor of γ below which skin is so compressed or near to other skin that it can begin to intersect itself.
-const TIGHT: f64 = 0.7;
-/// Size of the cells in which intersections are searched, in mean lengths of edges.
-const CELL: f64 = 1.5;
 /// Rounds in which displacement removed by the bound is restored on the whole body.
 const BODY_ROUNDS: usize = 4;
 
@@ -404,18 +400,14 @@ impl VolumeLayer {
         for round in 1..=SEPARATING_ROUNDS {
             work.scales.clear();
             work.scales.resize(work.positions.len(), 1.0);
-            let skin = PosedSkin {
-                triangles: &self.closed.triangles()[..self.mesh_triangles],
-                points: &work.positions,
-                cell: CELL * self.edges.mean_length,
-            };
-            let is_tight = |point: usize| work.facing[point] < TIGHT;
+            let skin =
+                PosedSkin { triangles: &self.closed.triangles()[..self.mesh_triangles], points: &work.positions };
             let stage = match round {
                 1 => Stage::First,
                 SEPARATING_ROUNDS => Stage::Last,
                 _ => Stage::Middle,
             };
-            if !work.crossings.limit(&skin, &work.field.u, is_tight, stage, &mut work.scales) {
+            if !work.crossings.limit(&skin, &work.field.u, stage, &mut work.scales) {
                 return;
             }
             let volume = work.field.scale(&self.closed, &self.edges, &work.positions, &mut work.scales);
@@ -478,7 +470,7 @@ impl Bend {
         let [above, below] =
             [(joint.parent, 0), (joint.joint, 1)].map(|(index, bind)| transforms[index] * joint.inverse_binds[bind]);
         let rotations = [above, below].map(|moved| DQuat::from_mat3(&polar_rotation(moved.matrix3)));
-        // The frame is half-way between those of the two bones, as for a hinge.
+        // The frame is halfway between those of the two bones, as for a hinge.
         let frame = DMat3::from_quat(rotations[0].slerp(rotations[1], 0.5)) * joint.region.rest_frame;
         let relative = above.matrix3.inverse() * below.matrix3;
         let lost = if relative.is_finite() { joint.region.volume_lost(relative, bent) } else { 0.0 };

@@ -1,6 +1,6 @@
 //! Regions of the surface in which a joint changes the volume and in which the change is compensated.
 //!
-//! By default the weight of a point is `γ = 4 s (1 − s)`, which is 1 half-way between the bones and 0 on points of a
+//! By default the weight of a point is `γ = 4 s (1 − s)`, which is 1 halfway between the bones and 0 on points of a
 //! single bone. If the skin weights are discontinuous, it is the squared difference of s to the neighbours. γ is then
 //! smoothed over neighbours, so that the bulge has no visible rim. Profiles, folds (`γ = sin²(ω π x) exp(−|p|²)`,
 //! lengths in joint sizes) and painted attributes replace it.

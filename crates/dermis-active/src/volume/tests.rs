@@ -167,7 +167,7 @@ fn folds_oscillate_along_the_bone() {
         let at = object.mesh.points().iter().position(on_ring).unwrap();
         work.inflation()[at]
     };
-    // sin² is 0 at the joint and at each multiple of sigma / omega, and 1 half-way between.
+    // sin² is 0 at the joint and at each multiple of sigma / omega, and 1 halfway between.
     assert!(ring(2.3) > 3.0 * ring(2.0) && ring(2.3) > 1.5 * ring(2.5), "{} {} {}", ring(2.0), ring(2.3), ring(2.5));
 }
 

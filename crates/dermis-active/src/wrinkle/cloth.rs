@@ -16,7 +16,8 @@ use super::buckle::{Areas, Buckled};
 use super::frames::{Frames, Shape, StoredHeights};
 use super::measures::{Meter, WrinkleMeasures};
 use super::{
-    Curves, HeightMaps, RecoveredArea, Refined, RestShape, Samples, WrinkleError, WrinkleLayer, WrinkleOptions, coarsen,
+    Coarse, Curves, FoldsError, HeightMaps, RecoveredArea, Refined, RestShape, Samples, WrinkleError, WrinkleLayer,
+    WrinkleOptions, coarsen,
 };
 
 /// Default number of refinement levels near wrinkles.
@@ -71,6 +72,9 @@ pub enum ClothError {
         /// Area with wrinkles, in percent of the rest area.
         percent: f64,
     },
+    /// Learned folds cannot be used.
+    #[error(transparent)]
+    Folds(#[from] FoldsError),
     /// The observer stopped the work.
     #[error("stopped before all frames were computed")]
     Stopped,
@@ -238,15 +242,15 @@ fn prepare(
         return Ok((motion.clone(), WrinkleLayer::new(motion.mesh(), rest, &options.layer)?));
     };
     let coarse = coarsen(motion, triangles)?;
-    let picked: Vec<Vec3>;
+    let picked_rest: Vec<Vec3>;
     let fine_rest = match rest {
         RestShape::Points(points) if points.len() == motion.point_count() => points,
         _ => motion.mesh().points(),
     };
     let rest = match rest {
         RestShape::Points(points) if points.len() == motion.point_count() => {
-            picked = coarse.points.iter().map(|&point| points[point as usize]).collect();
-            RestShape::Points(&picked)
+            picked_rest = coarse.points.iter().map(|&point| points[point as usize]).collect();
+            RestShape::Points(&picked_rest)
         }
         rest => rest,
     };
@@ -256,15 +260,24 @@ fn prepare(
         (Folds::Buckled, RestShape::Pose | RestShape::Points(_)) => layer.with_rest_area(fine_area),
         _ => layer,
     };
-    let (all, points) = (motion.clone(), coarse.points);
+    Ok((picked(motion, coarse)?, layer))
+}
+
+/// Simplifies the cloth to about `triangles` triangles, the same in all frames.
+pub fn coarse_cloth(motion: &MeshSequence, triangles: usize) -> Result<MeshSequence, ClothError> {
+    picked(motion, coarsen(motion, triangles)?)
+}
+
+/// Frames of the simplified mesh.
+fn picked(motion: &MeshSequence, Coarse { mesh, points }: Coarse) -> Result<MeshSequence, ClothError> {
+    let all = motion.clone();
     let pick = move |frame: usize, out: &mut [Vec3]| {
         let positions = all.frame(frame)?;
         out.iter_mut().zip(&points).for_each(|(position, &point)| *position = positions[point as usize]);
         Ok(())
     };
-    let mesh = Arc::new(coarse.mesh);
-    let cloth = MeshSequence::from_fn(mesh, motion.frame_count(), motion.frame_rate_hz(), pick)?;
-    Ok((cloth.starting_at(motion.start_seconds()), layer))
+    let cloth = MeshSequence::from_fn(Arc::new(mesh), motion.frame_count(), motion.frame_rate_hz(), pick)?;
+    Ok(cloth.starting_at(motion.start_seconds()).named(motion.name()))
 }
 
 /// Curves of all frames, and the computation time in seconds.

@@ -3,7 +3,8 @@
 //! A coarse simulation is compressed in regions in which real cloth folds. The stretch of its triangles relative to
 //! the rest shape (`stretch`) determines curves along which it folds (`trace`, `track`). These are the skeletons of an
 //! implicit surface (`field`), onto which samples of the cloth are projected along their normals (`project`). `cloth`
-//! applies all steps to an animation; by default with heights from buckling (`buckle`) instead of curves.
+//! applies all steps to an animation; by default with heights from buckling (`buckle`) instead of curves. `learned` adds
+//! folds that were learned from a fine simulation of the same garment.
 //!
 //! Curves depend on the previous frames and are tracked frame by frame; the projection of samples does not. Deviations:
 //! the paper's R(u) lacks a length and is read as `R_min (1 − 2/π)/‖v‖`. The offset β is derived from the actual
@@ -22,6 +23,7 @@ mod frames;
 mod gaps;
 mod grid;
 mod height_maps;
+mod learned;
 mod map;
 mod measures;
 mod options;
@@ -41,11 +43,14 @@ use rayon::prelude::*;
 
 pub use amplitude::RecoveredArea;
 pub use atlas::with_atlas;
-pub use cloth::{ClothError, ClothOptions, Folds, MAX_LEVELS, WrinkledCloth, rest_points, wrinkle};
+pub use cloth::{ClothError, ClothOptions, Folds, MAX_LEVELS, WrinkledCloth, coarse_cloth, rest_points, wrinkle};
 pub use coarsen::{Coarse, coarsen};
 pub use error::WrinkleError;
 pub use follow::Follower;
 pub use height_maps::HeightMaps;
+pub use learned::{
+    FoldParts, FoldTraining, FoldsError, LearnOptions, LearnedCloth, LearnedFolds, apply_folds, train_folds,
+};
 pub use map::{MapLayout, uv_triangles};
 pub use measures::WrinkleMeasures;
 pub use options::WrinkleOptions;

@@ -9,7 +9,7 @@ use glam::Vec3;
 
 use super::stretch::averaged;
 
-/// No neighbour: the edge is a boundary, or more than two triangles meet.
+/// No neighbour: the edge is a boundary, or more than two triangles meet there.
 pub(super) const NONE: u32 = u32::MAX;
 /// Maximum number of triangles that a walk crosses; longer walks result from invalid input.
 const MAX_WALK: usize = 64;
@@ -19,7 +19,7 @@ const MAX_WALK: usize = 64;
 /// R by e²/16R and e²/24R).
 const INSET: f32 = 1.0 / 7.0;
 
-/// Mean curvature, in inverse radii of folds, at which folds have changed to the other side.
+/// Mean curvature, in inverse radii of folds, at which folds are entirely on the other side.
 const CONCAVE_CURVATURE: f32 = 0.3;
 /// Number of smoothing passes of the curvature.
 const CURVATURE_SMOOTHING_PASSES: usize = 2;
@@ -92,7 +92,7 @@ pub(super) struct Surface {
     pub(super) rest: Vec<Vec3>,
     pub(super) rings: Lists,
     /// Displacement of each point inwards if the rest shape is curved. Patches over the points of a sphere or a tube
-    /// are outside of the triangles; displaced, they have the area of the triangles.
+    /// are outside of the triangles; after the displacement, their area equals that of the triangles.
     insets: Vec<f32>,
     /// A triangle at each point and the index of the point's corner in it; `NONE` for a point without triangles.
     pub(super) corners_of_points: Vec<(u32, u8)>,
