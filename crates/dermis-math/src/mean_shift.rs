@@ -7,7 +7,7 @@
 //!
 //! Three measures reduce the cost. They keep the result within tolerance and use every point:
 //! - Points within a small radius of each other are merged into one *representative*, with their mean and count.
-//! - A *sketch*, sums over runs of similar coordinates (one matrix entry over eight frames), gives a lower bound of a
+//! - A *sketch*, sums over runs of similar coordinates (one matrix entry over eight frames), gives a lower bound on a
 //!   distance, `|Σ(a − b)| ≤ Σ|a − b|`, which rejects most pairs at a fraction of the cost.
 //! - An ascent that comes close to a representative of higher density is handed over to it and uses its result.
 //!   Density increases strictly along such a chain, so the chain is finite; its last ascent is computed in full.
@@ -109,7 +109,7 @@ fn periodic_sums(numbers: &[f32], period: usize) -> Vec<f32> {
     sums
 }
 
-/// Lower bounds of the distances to many points: the sums of each sketch, stored by coordinate so that all points are
+/// Lower bounds on the distances to many points: the sums of each sketch, stored by coordinate so that all points are
 /// compared in one pass, and the sketches themselves for the points that pass.
 #[derive(Debug, Default)]
 struct Bounds {

@@ -332,8 +332,10 @@ fn append_materials(merged: &mut Layout, layout: &Layout) {
 fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshSequence>, MergeError> {
     let motions = objects.iter().map(Object::base_motion).collect::<Result<Vec<_>, _>>()?;
     let span = |motion: &MeshSequence| (motion.frame_count(), motion.frame_rate_hz(), motion.start_seconds());
-    let mut moving = objects.iter().zip(&motions).filter_map(|(object, motion)| Some((object, motion.as_ref()?)));
-    let Some((first, motion)) = moving.next() else {
+    let recorded = || objects.iter().zip(&motions).filter_map(|(object, motion)| Some((object, motion.as_ref()?)));
+    // A part with one frame does not move and is held for the frames of the others.
+    let mut moving = recorded().filter(|(_, motion)| motion.frame_count() > 1);
+    let Some((first, motion)) = moving.next().or_else(|| recorded().next()) else {
         return Ok(None);
     };
     let (first_span, name) = (span(motion), motion.name().to_owned());
@@ -349,7 +351,7 @@ fn merge_motions(objects: &[Object], mesh: &Arc<TriMesh>) -> Result<Option<MeshS
         for (still, motion) in &parts {
             let (own, tail) = rest.split_at_mut(still.point_count());
             match motion {
-                Some(motion) => motion.read_into(frame, own)?,
+                Some(motion) => motion.read_into(frame.min(motion.frame_count() - 1), own)?,
                 None => own.copy_from_slice(still.points()),
             }
             rest = tail;

@@ -193,8 +193,9 @@ impl Rig {
         Ok(Self { joints, weights, shapes, stored_pose: None })
     }
 
-    /// Sets the pose in which the file stores the object; a pose that is the bind pose up to rounding is not kept.
-    pub fn with_stored_pose(mut self, pose: RigPose) -> Result<Self, RigError> {
+    /// Sets the pose in which the file stores the object; a pose that is the bind pose up to rounding is not kept. Joints at
+    /// their bind pose up to rounding get exactly this pose, so that meshes with and without shapes share one skeleton.
+    pub fn with_stored_pose(mut self, mut pose: RigPose) -> Result<Self, RigError> {
         expect_length("joint transforms", pose.transforms.len(), self.joints.len())?;
         expect_length("shape weights", pose.shape_weights.len(), self.shapes.len())?;
         let not_finite = |what, index| RigError::ClipNotFinite { clip: "stored pose".into(), frame: 0, what, index };
@@ -204,12 +205,18 @@ impl Rig {
         if let Some(shape) = pose.shape_weights.iter().position(|weight| !weight.is_finite()) {
             return Err(not_finite("shape weight", shape));
         }
-        self.stored_pose = (!self.is_bind_pose(&pose)).then_some(pose);
+        let is_bound = self.is_bind_pose(&pose.transforms);
+        if is_bound {
+            pose.transforms = self.bind_pose().transforms;
+        }
+        let is_shaped = pose.shape_weights.iter().any(|&weight| weight != 0.0);
+        self.stored_pose = (!is_bound || is_shaped).then_some(pose);
         Ok(self)
     }
 
-    fn is_bind_pose(&self, pose: &RigPose) -> bool {
-        let extent = pose.transforms.iter().map(|transform| transform.translation.length()).fold(1e-3, f64::max);
+    /// Returns true if joints with `transforms` are in their bind pose up to rounding.
+    fn is_bind_pose(&self, transforms: &[DAffine3]) -> bool {
+        let extent = transforms.iter().map(|transform| transform.translation.length()).fold(1e-3, f64::max);
         let bound = |(joint, transform): (&Joint, &DAffine3)| {
             let moved = *transform * joint.inverse_bind;
             let linear = (moved.matrix3 - glam::DMat3::IDENTITY).to_cols_array();
@@ -217,7 +224,7 @@ impl Rig {
             let at = moved.transform_point3(joint.bind().translation) - joint.bind().translation;
             linear.iter().all(|number| number.abs() <= SAME_POSE) && at.length() <= SAME_POSE * extent
         };
-        pose.shape_weights.iter().all(|&weight| weight == 0.0) && self.joints.iter().zip(&*pose.transforms).all(bound)
+        self.joints.iter().zip(transforms).all(bound)
     }
 
     /// The pose in which the file stores the object; `None` if it is the bind pose.
@@ -379,7 +386,9 @@ mod tests {
         let rounded = DAffine3::from_mat4(glam::DMat4::from(bind).as_mat4().as_dmat4());
         let pose = |transform, weight| RigPose { transforms: Arc::new(vec![transform]), shape_weights: vec![weight] };
         assert!(rig.clone().with_stored_pose(pose(rounded, 0.0)).unwrap().stored_pose().is_none());
-        assert!(rig.clone().with_stored_pose(pose(rounded, 0.5)).unwrap().stored_pose().is_some());
+        let shaped = rig.clone().with_stored_pose(pose(rounded, 0.5)).unwrap();
+        assert_eq!(shaped.stored_pose().unwrap().shape_weights, [0.5]);
+        assert!(shaped.has_skeleton_of(&rig));
         let moved = DAffine3::from_translation(glam::DVec3::X) * bind;
         let stored = rig.clone().with_stored_pose(pose(moved, 0.0)).unwrap();
         assert_eq!(stored.rest_pose().transforms[0], moved);

@@ -37,8 +37,8 @@ impl SkinWeights {
         Self::from_rows(dense.chunks_exact(joint_count).map(|row| row.iter().enumerate().filter_map(non_zero)))
     }
 
-    /// Dense matrix with a row of `joint_count` weights per point; repeated joints are summed, joints beyond are
-    /// dropped.
+    /// Dense matrix with a row of `joint_count` weights per point; repeated joints are summed, and joints from
+    /// `joint_count` on are dropped.
     pub fn to_dense(&self, joint_count: usize) -> Vec<f32> {
         let mut dense = vec![0.0; self.point_count() * joint_count];
         for (point, row) in self.rows().enumerate() {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dense_rows_sum_repeated_joints_and_drop_those_beyond() {
+    fn dense_rows_sum_repeated_joints_and_drop_joints_out_of_range() {
         let weights = SkinWeights::from_rows([vec![(1, 0.25), (1, 0.5), (0, 0.25), (2, 1.0)], vec![]]);
         assert_eq!(weights.to_dense(2), [0.25, 0.75, 0.0, 0.0]);
     }

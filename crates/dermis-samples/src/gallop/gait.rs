@@ -54,7 +54,7 @@ const HIND_PATH: [HoofKey; 9] = [
     (0.94, 0.64, 0.05, 4.0),
 ];
 
-/// Transforms of all bones from rest, `cycle` turns into the motion.
+/// Transforms of all bones from rest after `cycle` cycles of the motion.
 pub(super) fn pose(cycle: f64) -> Vec<DAffine3> {
     let stride = STRIDES * cycle;
     let mut bones = vec![DAffine3::IDENTITY; BONES];

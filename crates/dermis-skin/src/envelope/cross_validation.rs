@@ -37,6 +37,18 @@ pub struct Curve {
     pub linear_error: f64,
     /// Number of held-out blocks.
     pub blocks: usize,
+    /// Held-out poses, with the poses from which they were predicted.
+    pub(super) held_out: Vec<HeldOutPose>,
+}
+
+/// Errors of one held-out pose.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct HeldOutPose {
+    pub(super) pose: usize,
+    /// Block of the pose.
+    pub(super) block: usize,
+    /// Squared errors for each smoothness, followed by that of the linear skin.
+    squares: Vec<f64>,
 }
 
 impl Curve {
@@ -48,6 +60,12 @@ impl Curve {
 }
 
 impl Curve {
+    /// Held-out poses with the squared errors of multi-weights of a smoothness and of the linear skin.
+    pub(super) fn held_out(&self, smoothness: f64) -> impl Iterator<Item = (&HeldOutPose, [f64; 2])> {
+        let at = self.errors.iter().position(|(tested, _)| *tested == smoothness).unwrap_or(self.errors.len());
+        self.held_out.iter().map(move |held| (held, [held.squares[at], held.squares[self.errors.len()]]))
+    }
+
     /// Smallest error of all values and of the linear skin.
     pub fn least(&self) -> f64 {
         self.errors.iter().map(|(_, error)| *error).fold(self.linear_error, f64::min)
@@ -69,6 +87,7 @@ pub(super) fn cross_validate(
     let blocks = options.blocks.clamp(2, subset.poses.len());
     let smoothnesses: Vec<f64> = EXPONENTS.map(|exponent| 10f64.powi(exponent)).collect();
     let mut sums = vec![0.0; smoothnesses.len() + 1];
+    let mut held_out = Vec::with_capacity(subset.poses.len());
     for block in 0..blocks {
         progress.report("choosing the smoothness", block, blocks)?;
         let cut = |block: usize| block * subset.poses.len() / blocks;
@@ -78,13 +97,18 @@ pub(super) fn cross_validate(
         let fold = Fold::new(&trained, held, influences, underlying, options);
         let errors: Vec<Vec<f64>> =
             (0..points.len()).into_par_iter().map(|index| fold.squared_errors(index, &smoothnesses)).collect();
+        let first = held_out.len();
+        held_out.extend(held.iter().map(|&pose| HeldOutPose { pose, block, squares: vec![0.0; sums.len()] }));
         for errors in errors {
-            sums.iter_mut().zip(errors).for_each(|(sum, error)| *sum += error);
+            for (at, of_poses) in errors.chunks_exact(held.len()).enumerate() {
+                sums[at] += of_poses.iter().sum::<f64>();
+                held_out[first..].iter_mut().zip(of_poses).for_each(|(held, square)| held.squares[at] += square);
+            }
         }
     }
     let rms = |sum: &f64| (sum / (points.len() * subset.poses.len()) as f64).sqrt();
     let errors = smoothnesses.into_iter().zip(sums.iter().map(rms)).collect();
-    ControlFlow::Continue(Some(Curve { errors, linear_error: rms(&sums[sums.len() - 1]), blocks }))
+    ControlFlow::Continue(Some(Curve { errors, linear_error: rms(&sums[sums.len() - 1]), blocks, held_out }))
 }
 
 /// At most [`MAX_POINTS`] of the points, uniformly distributed in their order.
@@ -128,7 +152,7 @@ impl<'a> Fold<'a> {
         Self { subset: *subset, held, influences, linear, homes: homes.collect(), options }
     }
 
-    /// Squared errors of one point over all held-out poses: for each smoothness, followed by that of the linear skin.
+    /// Squared errors of one point in each held-out pose: for each smoothness, followed by those of the linear skin.
     fn squared_errors(&self, index: usize, smoothnesses: &[f64]) -> Vec<f64> {
         let point = self.subset.points[index];
         let missing = |pose: usize| {
@@ -145,9 +169,9 @@ impl<'a> Fold<'a> {
                 self.homes[at].predict(&columns, missing, (self.options, smoothnesses), fraction, &mut predicted);
             }
         }
-        let error = |predicted: &[DVec3]| predicted.iter().zip(&targets).map(|(p, w)| p.distance_squared(*w)).sum();
-        let linear: f64 = targets.iter().map(|w| w.length_squared()).sum();
-        predicted.iter().map(|predicted| error(predicted)).chain([linear]).collect()
+        let errors = predicted.iter().flat_map(|predicted| predicted.iter().zip(&targets));
+        let errors = errors.map(|(predicted, target)| predicted.distance_squared(*target));
+        errors.chain(targets.iter().map(|target| target.length_squared())).collect()
     }
 }
 

@@ -81,15 +81,16 @@ impl Played {
         self.poser.set_bones(&mut pose, transforms);
         self.poser.pose_into(&mut pose, out, None);
         let singular = self.poser.singular_points(transforms);
-        let parts = self.fading.as_ref().and_then(|fading| fading.parts(&self.linear.skinning(transforms)));
-        if singular.is_empty() && self.below.is_none() && parts.is_none() {
+        let skinning = self.linear.skinning(transforms);
+        let fading = self.fading.as_ref().filter(|fading| fading.leaves_range(&skinning));
+        if singular.is_empty() && self.below.is_none() && fading.is_none() {
             return Ok(());
         }
         let linear = self.linear.frame(frame);
         for point in singular {
             out[point] = linear[point];
         }
-        if let Some(parts) = parts {
+        if let Some(parts) = fading.and_then(|fading| fading.parts(&skinning, out, |point| linear[point])) {
             fade(out, |point| linear[point], &parts);
         }
         if let Some(below) = &self.below {

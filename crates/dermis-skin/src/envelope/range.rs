@@ -1,9 +1,12 @@
 //! Range of the joint rotations of the examples, beyond which multi-weights fade to the linear skin.
 //!
-//! The rotation of each joint relative to its parent is a rotation vector; the examples span a box of them. A pose that
-//! leaves the box by more than a margin is not covered by the examples: extrapolated weights can turn a limb inside out.
-//! The multi-weights of the points that depend on the joint then fade to the linear skin, smoothly in the pose and over
-//! the surface. Poses inside the box are not changed.
+//! The rotation of each joint relative to its parent is a rotation vector; the examples span a box of them. Poses inside
+//! the box are not changed. Well-determined multi-weights extrapolate better than the linear skin, others turn a limb
+//! inside out, so the margin around the box is measured: it is twice the largest distance, relative to the size of the
+//! box, up to which multi-weights predicted held-out poses of the cross-validation better than the linear skin. Beyond
+//! the margin, the multi-weights of the points that depend on the joint fade to the linear skin, smoothly in the pose and
+//! over the surface. Outside the box, they also fade as far as the volume around a joint (`region_volume`) would be
+//! smaller than that of the linear skin by more than in the examples.
 
 use dermis_math::polar::polar_rotation;
 use dermis_mesh::adjacency::{Edges, Lists};
@@ -12,12 +15,24 @@ use dermis_mesh::{Joint, TriMesh};
 use glam::{DAffine3, DQuat, DVec3, Vec3};
 use serde_json::{Map, Value, json};
 
+use super::cross_validation::Curve;
 use super::examples::Examples;
+use super::region_volume::RegionVolumes;
 
-/// Key of the range in the record of a layer.
+/// Keys in the record of a layer: the boxes, the margin, and the losses of volume.
 const KEY: &str = "range";
-/// Margin of the box: a fraction of its size, and a minimum in radians.
+const MARGIN_KEY: &str = "range_margin";
+const LOSSES_KEY: &str = "range_volume_losses";
+/// Smallest margin of the box: a fraction of its size, and a minimum in radians.
 const MARGIN: f64 = 0.1;
+/// Margin relative to the distance at which multi-weights were better than the linear skin in the cross-validation.
+const TRUST: f64 = 2.0;
+/// Largest margin, as a fraction of the size of the box.
+const MAX_MARGIN: f64 = 0.6;
+/// Number of times that fractions are lowered until the loss of volume is allowed.
+const VOLUME_ROUNDS: usize = 8;
+/// Loss of volume, relative to the volume at rest, that is always allowed.
+const LOSS_TOLERANCE: f64 = 1e-3;
 const MIN_MARGIN: f64 = 2.0 * std::f64::consts::PI / 180.0;
 /// Distance beyond the margin at which multi-weights have faded completely: a fraction of the size of the box, and a
 /// minimum in radians.
@@ -31,6 +46,11 @@ const PASSES: usize = 4;
 pub struct TrainedRange {
     /// Lower and upper corner for each joint; `None` for joints without a parent.
     boxes: Vec<Option<[DVec3; 2]>>,
+    /// Margin of the boxes, relative to their size.
+    margin: f64,
+    /// Largest loss of volume around each joint in the examples, compared with the linear skin and relative to the volume
+    /// at rest; empty if it is unknown.
+    losses: Vec<f64>,
 }
 
 /// Distance of a pose from the examples.
@@ -40,15 +60,20 @@ pub struct RangeDistance {
     pub degrees: f64,
     /// The joint; `None` if all joints are within the rotations of the examples.
     pub joint: Option<usize>,
-    /// True if a joint is beyond the margin, so that multi-weights fade.
+    /// True if a joint is beyond the smallest margin, so that multi-weights can fade.
     pub fades: bool,
 }
 
 impl TrainedRange {
     /// Range of the examples of a rig with `joints`.
     pub fn of(examples: &Examples, joints: &[Joint]) -> Self {
-        let mut range = Self { boxes: vec![None; joints.len()] };
-        for pose in (0..examples.pose_count()).filter(|&pose| examples.weight(pose) > 0.0) {
+        Self::of_poses(examples, joints, |_| true)
+    }
+
+    /// Range of the poses with a weight for which `is_used` holds.
+    fn of_poses(examples: &Examples, joints: &[Joint], is_used: impl Fn(usize) -> bool) -> Self {
+        let mut range = Self { boxes: vec![None; joints.len()], margin: MARGIN, losses: Vec::new() };
+        for pose in (0..examples.pose_count()).filter(|&pose| examples.weight(pose) > 0.0 && is_used(pose)) {
             for (known, rotation) in range.boxes.iter_mut().zip(rotations(joints, examples.transforms(pose))) {
                 let Some(rotation) = rotation else { continue };
                 let [low, high] = known.unwrap_or([rotation; 2]);
@@ -56,6 +81,61 @@ impl TrainedRange {
             }
         }
         range
+    }
+
+    /// Widens the margin to the distances at which `curve`, the cross-validation of the examples, found multi-weights of
+    /// the selected smoothness to be better than the linear skin.
+    #[must_use]
+    pub fn verified(mut self, examples: &Examples, joints: &[Joint], curve: &Curve, smoothness: f64) -> Self {
+        let mut tested: Vec<(f64, [f64; 2])> = Vec::new();
+        for block in 0..curve.blocks {
+            let held = || curve.held_out(smoothness).filter(|(held, _)| held.block == block);
+            let is_used = |pose: usize| held().all(|(held, _)| held.pose != pose);
+            let others = Self::of_poses(examples, joints, is_used);
+            tested
+                .extend(held().map(|(held, errors)| (others.relative(joints, examples.transforms(held.pose)), errors)));
+        }
+        tested.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut sums = [0.0; 2];
+        for (distance, errors) in tested.into_iter().filter(|(distance, _)| *distance > 0.0) {
+            sums = [sums[0] + errors[0], sums[1] + errors[1]];
+            if sums[0] < sums[1] && errors[0] < errors[1] {
+                self.margin = self.margin.max(TRUST * distance).min(MAX_MARGIN);
+            }
+        }
+        self
+    }
+
+    /// Learns how much volume the multi-weights lose around each joint in the examples. `posed` returns the positions with
+    /// multi-weights and with the linear skin in a pose.
+    #[must_use]
+    pub fn with_losses(
+        mut self,
+        examples: &Examples,
+        weights: &MultiWeights,
+        mesh: &TriMesh,
+        joints: &[Joint],
+        posed: impl Fn(usize) -> [Vec<Vec3>; 2],
+    ) -> Self {
+        let volumes = RegionVolumes::new(mesh, joints, &dependencies(weights, mesh, joints));
+        self.losses = vec![0.0; joints.len()];
+        for pose in (0..examples.pose_count()).filter(|&pose| examples.weight(pose) > 0.0) {
+            let [multi, linear] = posed(pose);
+            let found = volumes.losses(&multi, |point| linear[point], examples.transforms(pose));
+            self.losses.iter_mut().zip(found).for_each(|(known, loss)| *known = known.max(loss));
+        }
+        self
+    }
+
+    /// Largest distance of a joint from its box, relative to the size of the box.
+    fn relative(&self, joints: &[Joint], transforms: &[DAffine3]) -> f64 {
+        let of_joint = |(known, rotation): (&Option<[DVec3; 2]>, Option<DVec3>)| {
+            let (Some(known), Some(rotation)) = (known, rotation) else { return 0.0 };
+            let size = (known[1] - known[0]).length();
+            // A joint that hardly moves in the examples is no test of extrapolation.
+            if size > MIN_MARGIN { outside(known, rotation) / size } else { 0.0 }
+        };
+        self.boxes.iter().zip(rotations(joints, transforms)).map(of_joint).fold(0.0, f64::max)
     }
 
     /// The range in the record of a layer; `None` if it has no range, or that of another rig.
@@ -70,16 +150,24 @@ impl TrainedRange {
             Some(Some([DVec3::new(a, b, c), DVec3::new(d, e, f)]))
         };
         let boxes: Vec<_> = record.get(KEY)?.as_array()?.iter().map(of_joint).collect::<Option<_>>()?;
-        (boxes.len() == joint_count).then_some(Self { boxes })
+        let margin = record.get(MARGIN_KEY).and_then(number).filter(|margin| *margin >= 0.0).unwrap_or(MARGIN);
+        let losses = record.get(LOSSES_KEY).and_then(Value::as_array).map(|losses| losses.iter().map(number).collect());
+        let losses: Vec<f64> = losses.and_then(|losses: Option<Vec<f64>>| losses).unwrap_or_default();
+        let losses = if losses.len() == joint_count { losses } else { Vec::new() };
+        (boxes.len() == joint_count).then_some(Self { boxes, margin, losses })
     }
 
-    /// Entry for the record of a layer: six numbers per joint, in radians.
-    pub fn to_record(&self) -> (String, Value) {
+    /// Entries for the record of a layer: six numbers per joint, in radians, the margin, and the losses of volume.
+    pub fn to_record(&self) -> [(String, Value); 3] {
         let of_joint = |known: &Option<[DVec3; 2]>| match known {
             Some([low, high]) => json!([low.x, low.y, low.z, high.x, high.y, high.z]),
             None => Value::Null,
         };
-        (KEY.to_owned(), self.boxes.iter().map(of_joint).collect())
+        [
+            (KEY.to_owned(), self.boxes.iter().map(of_joint).collect()),
+            (MARGIN_KEY.to_owned(), json!(self.margin)),
+            (LOSSES_KEY.to_owned(), json!(self.losses)),
+        ]
     }
 
     /// Distance of a pose, given by the transforms of `joints` applied to the rest mesh.
@@ -88,7 +176,7 @@ impl TrainedRange {
         for (joint, (known, rotation)) in self.boxes.iter().zip(rotations(joints, transforms)).enumerate() {
             let (Some(known), Some(rotation)) = (known, rotation) else { continue };
             let distance = outside(known, rotation);
-            let fades = found.fades || distance > margin(known);
+            let fades = found.fades || distance > least_margin(known);
             found = if distance.to_degrees() > found.degrees {
                 RangeDistance { degrees: distance.to_degrees(), joint: Some(joint), fades }
             } else {
@@ -103,16 +191,32 @@ impl TrainedRange {
         let part = |(known, rotation): (&Option<[DVec3; 2]>, Option<DVec3>)| {
             let (Some(known), Some(rotation)) = (known, rotation) else { return 1.0 };
             let size = (known[1] - known[0]).length();
-            let beyond = outside(known, rotation) - margin(known);
+            let beyond = outside(known, rotation) - self.margin(known);
             let t = (beyond / (FADE * size + MIN_FADE)).clamp(0.0, 1.0) as f32;
             1.0 - t * t * (3.0 - 2.0 * t)
         };
         self.boxes.iter().zip(rotations(joints, transforms)).map(part).collect()
     }
+
+    /// Distance from a box at which fading begins.
+    fn margin(&self, [low, high]: &[DVec3; 2]) -> f64 {
+        (self.margin * (*high - *low).length()).max(MIN_MARGIN)
+    }
+
+    /// Degree to which a pose is outside of all boxes: 0 inside, 1 at the smallest margin of a box.
+    fn outsideness(&self, joints: &[Joint], transforms: &[DAffine3]) -> f64 {
+        let of_joint = |(known, rotation): (&Option<[DVec3; 2]>, Option<DVec3>)| {
+            let (Some(known), Some(rotation)) = (known, rotation) else { return 0.0 };
+            outside(known, rotation) / least_margin(known)
+        };
+        let largest = self.boxes.iter().zip(rotations(joints, transforms)).map(of_joint).fold(0.0, f64::max);
+        let t = largest.min(1.0);
+        t * t * (3.0 - 2.0 * t)
+    }
 }
 
-/// Distance from a box at which fading begins.
-fn margin([low, high]: &[DVec3; 2]) -> f64 {
+/// Smallest margin of a box.
+fn least_margin([low, high]: &[DVec3; 2]) -> f64 {
     (MARGIN * (*high - *low).length()).max(MIN_MARGIN)
 }
 
@@ -142,45 +246,64 @@ pub(super) struct Fading {
     /// Joints on whose rotation each point depends.
     dependencies: Vec<Vec<u32>>,
     neighbours: Lists,
+    /// Volumes around the joints, if their losses in the examples are known.
+    volumes: Option<RegionVolumes>,
 }
 
 impl Fading {
     pub(super) fn new(range: TrainedRange, weights: &MultiWeights, mesh: &TriMesh, joints: &[Joint]) -> Self {
-        let count = mesh.point_count();
-        let parts = |point: usize| match &weights.parts[..] {
-            [] => point..point + 1,
-            parts => parts[point] as usize..parts[point + 1] as usize,
-        };
-        let of_point = |point: usize| {
-            let mut bones: Vec<u32> = parts(point)
-                .flat_map(|part| {
-                    let entries = weights.offsets[part] as usize..weights.offsets[part + 1] as usize;
-                    weights.bones[entries].iter().copied().chain([weights.home[part]])
-                })
-                .collect();
-            bones.sort_unstable();
-            bones.dedup();
-            // A parent that does not influence the point rotates all of its bones together, which does not deform it.
-            let parent_of = |bone: u32| joints[bone as usize].parent.map(|parent| parent as u32);
-            let all = bones.clone();
-            bones.retain(|&bone| parent_of(bone).is_some_and(|parent| all.binary_search(&parent).is_ok()));
-            bones
-        };
+        let dependencies = dependencies(weights, mesh, joints);
         Self {
-            range,
             joints: joints.to_vec(),
-            dependencies: (0..count).map(of_point).collect(),
-            neighbours: Edges::new(count, mesh.triangles()).point_neighbours(),
+            volumes: (!range.losses.is_empty()).then(|| RegionVolumes::new(mesh, joints, &dependencies)),
+            dependencies,
+            neighbours: Edges::new(mesh.point_count(), mesh.triangles()).point_neighbours(),
+            range,
         }
     }
 
-    /// Remaining fraction of the multi-weights at each point for transforms that apply to the rest mesh; `None` if the pose
-    /// is in the range.
-    pub(super) fn parts(&self, transforms: &[DAffine3]) -> Option<Vec<f32>> {
-        let of_joints = self.range.parts(&self.joints, transforms);
-        if of_joints.iter().all(|part| *part == 1.0) {
+    /// Returns true if a joint is outside of its box, so that multi-weights can fade.
+    pub(super) fn leaves_range(&self, transforms: &[DAffine3]) -> bool {
+        self.range.outsideness(&self.joints, transforms) > 0.0
+    }
+
+    /// Remaining fraction of the multi-weights at each point for transforms that apply to the rest mesh; `None` if the
+    /// multi-weights do not fade. `multi` and `linear` are the positions with multi-weights and with the linear skin.
+    pub(super) fn parts(
+        &self,
+        transforms: &[DAffine3],
+        multi: &[Vec3],
+        linear: impl Fn(usize) -> Vec3,
+    ) -> Option<Vec<f32>> {
+        let outsideness = self.range.outsideness(&self.joints, transforms);
+        if outsideness == 0.0 {
             return None;
         }
+        let mut of_joints = self.range.parts(&self.joints, transforms);
+        let mut parts = self.of_points(&of_joints);
+        for _ in 0..VOLUME_ROUNDS {
+            let Some(volumes) = &self.volumes else { break };
+            let mut blended = multi.to_vec();
+            fade(&mut blended, &linear, &parts);
+            let losses = volumes.losses(&blended, &linear, transforms);
+            let mut is_lowered = false;
+            for ((part, loss), known) in of_joints.iter_mut().zip(losses).zip(&self.range.losses) {
+                let allowed = known.max(LOSS_TOLERANCE);
+                if loss > allowed && *part > 0.0 {
+                    *part *= (1.0 - outsideness * (1.0 - allowed / loss)) as f32;
+                    is_lowered = true;
+                }
+            }
+            if !is_lowered {
+                break;
+            }
+            parts = self.of_points(&of_joints);
+        }
+        parts.iter().any(|part| *part < 1.0).then_some(parts)
+    }
+
+    /// Fractions at the points from those of the joints, smooth over the surface.
+    fn of_points(&self, of_joints: &[f32]) -> Vec<f32> {
         let least = |joints: &Vec<u32>| joints.iter().map(|&joint| of_joints[joint as usize]).fold(1.0, f32::min);
         let mut parts: Vec<f32> = self.dependencies.iter().map(least).collect();
         for _ in 0..PASSES {
@@ -191,8 +314,32 @@ impl Fading {
             };
             parts = (0..parts.len()).map(lowered).collect();
         }
-        Some(parts)
+        parts
     }
+}
+
+/// Joints on whose rotation relative to their parents each point depends.
+fn dependencies(weights: &MultiWeights, mesh: &TriMesh, joints: &[Joint]) -> Vec<Vec<u32>> {
+    let parts = |point: usize| match &weights.parts[..] {
+        [] => point..point + 1,
+        parts => parts[point] as usize..parts[point + 1] as usize,
+    };
+    let of_point = |point: usize| {
+        let mut bones: Vec<u32> = parts(point)
+            .flat_map(|part| {
+                let entries = weights.offsets[part] as usize..weights.offsets[part + 1] as usize;
+                weights.bones[entries].iter().copied().chain([weights.home[part]])
+            })
+            .collect();
+        bones.sort_unstable();
+        bones.dedup();
+        // A parent that does not influence the point rotates all of its bones together, which does not deform it.
+        let parent_of = |bone: u32| joints[bone as usize].parent.map(|parent| parent as u32);
+        let all = bones.clone();
+        bones.retain(|&bone| parent_of(bone).is_some_and(|parent| all.binary_search(&parent).is_ok()));
+        bones
+    };
+    (0..mesh.point_count()).map(of_point).collect()
 }
 
 /// Blends `posed` towards `linear`; `parts` are the remaining fractions of the multi-weights.
@@ -221,9 +368,9 @@ mod tests {
 
     #[test]
     fn only_poses_beyond_the_margin_fade() {
-        let range = TrainedRange { boxes: vec![None, Some([DVec3::ZERO, DVec3::Z * 90f64.to_radians()])] };
-        let (key, value) = range.to_record();
-        let record = Map::from_iter([(key, value)]);
+        let boxes = vec![None, Some([DVec3::ZERO, DVec3::Z * 90f64.to_radians()])];
+        let range = TrainedRange { boxes, margin: MARGIN, losses: vec![0.0, 0.25] };
+        let record = Map::from_iter(range.to_record());
         assert_eq!(TrainedRange::from_record(&record, 2), Some(range.clone()));
         assert_eq!(TrainedRange::from_record(&record, 3), None);
         let part = |degrees: f64| range.parts(&joints(), &bent(degrees))[1];

@@ -58,7 +58,7 @@ pub struct TrainOptions {
     pub linear_influences: usize,
     /// Largest difference of matrix entries at which two poses are duplicates; translations are in radii of the model.
     pub duplicate_tolerance: f64,
-    /// Number of blocks of poses that cross-validation holds out in turn; more take longer.
+    /// Number of blocks of poses that cross-validation holds out in turn; more blocks take longer.
     pub blocks: usize,
 }
 
@@ -397,7 +397,7 @@ impl Work<'_> {
     fn note(&mut self, duplicates: usize, unused: usize, underdetermined: usize, parts: usize) {
         if duplicates > 0 {
             let message =
-                format!("up to {duplicates} poses are duplicates for the bones nearby: their shapes are averaged");
+                format!("up to {duplicates} poses are duplicates relative to a home bone: their shapes are averaged");
             self.notes.push(Note::new(message));
         }
         if unused > 0 {

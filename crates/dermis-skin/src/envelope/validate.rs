@@ -9,6 +9,7 @@ use super::evaluate::{MultiPose, MultiPoser};
 use super::examples::Examples;
 use super::linear::skinned;
 use super::range::{Fading, TrainedRange, fade};
+use super::train::Trained;
 
 /// Distances between evaluated and given positions, in the units of the mesh.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -81,8 +82,11 @@ pub fn validate(
         poser.set_bones(&mut pose, transforms);
         poser.pose_into(&mut pose, &mut posed, None);
         let skin = |point: usize| skinned(linear.row(point), transforms, mesh.points()[point].as_dvec3());
-        if let Some(parts) = fading.as_ref().and_then(|fading| fading.parts(transforms)) {
-            fade(&mut posed, |point| skin(point).as_vec3(), &parts);
+        if let Some(fading) = fading.as_ref().filter(|fading| fading.leaves_range(transforms)) {
+            let flat: Vec<Vec3> = (0..posed.len()).into_par_iter().map(|point| skin(point).as_vec3()).collect();
+            if let Some(parts) = fading.parts(transforms, &posed, |point| flat[point]) {
+                fade(&mut posed, |point| flat[point], &parts);
+            }
         }
         let squares: Vec<f64> = posed.iter().zip(target).map(|(a, b)| square_distance(*a, *b)).collect();
         let linear_square = |(point, target): (usize, &Vec3)| skin(point).distance_squared(target.as_dvec3());
@@ -110,6 +114,33 @@ pub fn validate(
     result.linear_rms_error = (linear_sum / count).sqrt();
     result.points.iter_mut().for_each(|total| *total = (*total / count).sqrt());
     Ok(result)
+}
+
+/// Range of the examples of a trained model: its margin is verified by the cross-validation, if there was one.
+pub fn trained_range(
+    trained: &Trained,
+    base: &SkinWeights,
+    mesh: &TriMesh,
+    joints: &[Joint],
+    examples: &Examples,
+) -> Result<TrainedRange, MultiWeightsError> {
+    let origins = vec![Joint::at("", None, DAffine3::IDENTITY); examples.bone_count()];
+    let poser = MultiPoser::new(&trained.weights, mesh, &origins, Precision::Single)?;
+    let posed = |index: usize| {
+        let (mut pose, mut posed) = (MultiPose::default(), vec![Vec3::ZERO; mesh.point_count()]);
+        let transforms = examples.transforms(index);
+        poser.set_bones(&mut pose, transforms);
+        poser.pose_into(&mut pose, &mut posed, None);
+        let skin = |point: usize| skinned(base.row(point), transforms, mesh.points()[point].as_dvec3()).as_vec3();
+        let linear = (0..posed.len()).into_par_iter().map(skin).collect();
+        [posed, linear]
+    };
+    let range = TrainedRange::of(examples, joints);
+    let range = match &trained.curve {
+        Some(curve) => range.verified(examples, joints, curve, trained.smoothness),
+        None => range,
+    };
+    Ok(range.with_losses(examples, &trained.weights, mesh, joints, posed))
 }
 
 fn square_distance(a: Vec3, b: Vec3) -> f64 {

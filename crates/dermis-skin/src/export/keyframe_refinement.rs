@@ -2,8 +2,8 @@
 //!
 //! Between keys a player interpolates rotations and scales of a bone, not its affine transform. If singular values are
 //! close together, their vectors can rotate far while the bone hardly changes, and points that do not move between the
-//! keys, or whose motions by several bones cancel, are displaced half-way. A vertex should not be farther from the keys
-//! around it than 1.5 times their distance. The bones of vertices that exceed this get a key half-way as well: the mean
+//! keys, or whose motions by several bones cancel, are displaced halfway. A vertex should not be farther from the keys
+//! around it than 1.5 times their distance. The bones of vertices that exceed this get a key halfway as well: the mean
 //! of the two transforms, which moves every point along a line. All other bones keep one key per frame.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use glam::{DAffine3, Vec3};
 use super::node_motion::NodeMotion;
 use super::rig_nodes::{Nodes, flexible_motions};
 
-/// Largest distance of a half-way point from its keys, relative to their distance.
+/// Largest distance of a halfway point from its keys, relative to their distance.
 const MAX_STRAY: f32 = 1.5;
 /// Additional distance that is considered invisible, relative to the diagonal of the mesh's bounding box.
 const UNSEEN: f32 = 5e-4;
@@ -87,7 +87,7 @@ fn mark_strays(written: &Written<'_>, number: usize, fine: &mut [bool]) -> Resul
     Ok(())
 }
 
-/// Clip that a player shows half-way between the frames of the clip `number`.
+/// Clip that a player shows halfway between the frames of the clip `number`.
 fn half_way(written: &Written<'_>, number: usize) -> Result<Clip, RigError> {
     let Written { bound, nodes, clips, .. } = *written;
     let (earlier, clip) = (&clips[..number], &clips[number]);

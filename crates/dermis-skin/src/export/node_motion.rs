@@ -8,7 +8,7 @@ use super::node_transform::{NodeTransform, TOLERANCE, rounded_rotation, rounded_
 /// Numbers that vary by less than this, relative to the largest, are constant: the variation is rounding.
 const CONSTANT: f64 = 3e-7;
 
-/// A node and its transforms at each key: each pose of all clips, and half-way to the next pose of the clip if it is
+/// A node and its transforms at each key: each pose of all clips, and halfway to the next pose of the clip if it is
 /// fine.
 #[derive(Debug, Clone)]
 pub struct NodeMotion {
@@ -20,7 +20,7 @@ pub struct NodeMotion {
     pub joint: Option<usize>,
     /// Transform at rest; `None` is the first pose.
     pub(super) rest: Option<NodeTransform>,
-    /// True if there are additional keys half-way between frames.
+    /// True if there are additional keys halfway between frames.
     pub fine: bool,
     /// Translation at each key.
     pub translations: Vec<DVec3>,
@@ -123,7 +123,7 @@ impl NodeMotion {
         NodeTransform { translation, rotation, scale }
     }
 
-    /// Transform of the node half-way between the keys `key` and `key + 1`, as a player interpolates.
+    /// Transform of the node halfway between the keys `key` and `key + 1`, as a player interpolates.
     pub(super) fn half_way(&self, key: usize) -> DAffine3 {
         self.node_transform(key).middle(&self.node_transform(key + 1)).transform()
     }

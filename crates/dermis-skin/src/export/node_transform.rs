@@ -22,7 +22,7 @@ impl NodeTransform {
     /// The transform that does nothing.
     pub(super) const ORIGIN: Self = Self { translation: DVec3::ZERO, rotation: DQuat::IDENTITY, scale: DVec3::ONE };
 
-    /// Transform half-way to `other`, as players blend: rotations along the shorter arc.
+    /// Transform halfway to `other`, as players blend: rotations along the shorter arc.
     #[must_use]
     pub fn middle(&self, other: &Self) -> Self {
         let (a, b) = (self.rotation, other.rotation);

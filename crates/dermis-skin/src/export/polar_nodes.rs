@@ -9,8 +9,8 @@
 //! V is not unique: the singular values can be in any order, `V C` and `CᵀΣC` with the 24 rotations C of the cube, and
 //! the vectors of equal values can be rotated in their plane. Equal values are rotated towards one reference V₀ of the
 //! bone, the principal axes of its strain over all clips. C is chosen for each clip as a whole by dynamic programming
-//! (Viterbi), which minimizes the sum over frames of the deviation of the strain half-way to the next frame, plus
-//! [`ALIKE`] times its deviation half-way to V₀. V is therefore similar in all clips, and changes abruptly only if
+//! (Viterbi), which minimizes the sum over frames of the deviation of the strain halfway to the next frame, plus
+//! [`ALIKE`] times its deviation halfway to V₀. V is therefore similar in all clips, and changes abruptly only if
 //! necessary.
 //!
 //! A reflection is a negative scale. It is assigned to the axis for which R is nearest to that of the previous frame. If
@@ -115,7 +115,7 @@ fn strain(v: DQuat, sigma: DVec3) -> DMat3 {
     v * DMat3::from_diagonal(sigma) * v.transpose()
 }
 
-/// Rotation half-way between two rotations, as players interpolate.
+/// Rotation halfway between two rotations, as players interpolate.
 fn middle(a: DQuat, b: DQuat) -> DQuat {
     let sum = if a.dot(b) < 0.0 { a - b } else { a + b };
     sum.normalize()
@@ -207,7 +207,7 @@ impl Cube {
         choices
     }
 
-    /// Deviation of the strain half-way to the reference, for each rotation.
+    /// Deviation of the strain halfway to the reference, for each rotation.
     fn unlike(&self, reference: DQuat, frame: &PolarFactors) -> [f64; ROTATIONS] {
         let exact = frame.strain();
         std::array::from_fn(|k| {
@@ -216,7 +216,7 @@ impl Cube {
         })
     }
 
-    /// Deviation of the strain half-way from the mean, for each rotation of the second frame relative to the first.
+    /// Deviation of the strain halfway from the mean, for each rotation of the second frame relative to the first.
     fn detours(&self, first: &PolarFactors, second: &PolarFactors) -> [f64; ROTATIONS] {
         let mean = 0.5 * (first.strain() + second.strain());
         std::array::from_fn(|k| {
@@ -270,7 +270,7 @@ mod tests {
         polar_factors(&[transforms.to_vec()]).remove(0)
     }
 
-    /// Largest distance of any point of the unit ball half-way from its keys, beyond 1.5 times the distance of the
+    /// Largest distance of any point of the unit ball halfway from its keys, beyond 1.5 times the distance of the
     /// keys.
     fn overshoot(frames: &[PolarFactors]) -> f64 {
         let pairs = frames.windows(2).map(|pair| {

@@ -111,7 +111,7 @@ fn rest_transforms(rig: &Rig) -> Option<Vec<NodeTransform>> {
     rig.parents_first().into_iter().map(node).collect()
 }
 
-/// Three nested nodes per joint, without the joint hierarchy, with half-way keys for the joints that are `fine`.
+/// Three nested nodes per joint, without the joint hierarchy, with halfway keys for the joints that are `fine`.
 pub(super) fn flexible_motions(rig: &Rig, clips: &[Arc<Clip>], fine: &[bool]) -> Nodes {
     let bind = bind_pose(rig);
     let mut motions = Vec::with_capacity(3 * rig.joints().len());

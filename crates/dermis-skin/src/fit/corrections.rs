@@ -5,15 +5,21 @@
 //! best basis of any rank r, so a player can use any number of them. The decomposition is computed from the S × S Gram
 //! matrix, which has the same right singular vectors: S is far smaller than 3N.
 //!
+//! The decomposition measures displacements in the rest pose. If bones compress a part of the skin, small errors of its
+//! frames are large displacements there, and truncation can increase the error of the frames. The coefficients q^t are
+//! therefore solved for once more in the frames, `min ‖p^t − T^t (p̄ + Ũ q^t)‖²`, so that corrections never increase the
+//! error of a frame.
+//!
 //! Normals (Eq. 13, second form, which engines use): `n = F(ñ + Ñ q)`, where Ñ is the least-squares fit to the same q. A
 //! refined skin leaves little displacement, whose columns alone do not represent the normals; the Gram matrix of
-//! the normals is then added with the weight [`NORMAL_WEIGHT`]. This reduces the error of the normals at a slightly larger
-//! error of the positions. The inverse of a transform that is nearly singular at a point is regularized, so that noise
-//! is not amplified.
+//! the normals is then added with the weight [`NORMAL_WEIGHT`]. This reduces the error of the normals at the cost of
+//! a slightly larger error of the positions. The inverse of a transform that is nearly singular at a point is
+//! regularized, so that noise is not amplified.
 
 use dermis_mesh::geometry::point_normals;
 use dermis_mesh::{MeshSequence, SequenceError, Shape};
 use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::Solve;
 use faer::{Accum, Mat, Par, Side};
 use glam::{DMat3, DVec3, Vec3};
 use rayon::prelude::*;
@@ -71,6 +77,7 @@ pub(super) fn correct_weighted(
         return Ok(bare);
     }
     let (basis, coefficients) = scale_columns(&gathered.displacements, &directions);
+    let coefficients = fit_coefficients(&bare, sequences, &basis, coefficients)?;
     let normals = fit_normals(&gathered.normals, &coefficients);
     let shapes = (0..basis.ncols()).map(|k| Shape {
         name: format!("correction_{k}"),
@@ -97,15 +104,17 @@ struct Gathered {
     normals: Mat<f64>,
 }
 
+/// Clip and frame of all frames, in order.
+fn frames_of(sequences: &[MeshSequence]) -> Vec<(usize, usize)> {
+    let frames = |(clip, sequence): (usize, &MeshSequence)| (0..sequence.frame_count()).map(move |frame| (clip, frame));
+    sequences.iter().enumerate().flat_map(frames).collect()
+}
+
 fn gather(skin: &Skin, sequences: &[MeshSequence]) -> Result<Gathered, SequenceError> {
     let points = skin.mesh().point_count();
     let triangles = skin.mesh().triangles();
     let rest_normals = skin.stored_normals();
-    let jobs: Vec<(usize, usize)> = sequences
-        .iter()
-        .enumerate()
-        .flat_map(|(clip, s)| (0..s.frame_count()).map(move |frame| (clip, frame)))
-        .collect();
+    let jobs = frames_of(sequences);
     let columns: Vec<(Vec<f64>, Vec<f64>)> = jobs
         .par_iter()
         .map(|&(clip, frame)| {
@@ -197,14 +206,58 @@ fn scale_columns(matrix: &Mat<f64>, vectors: &Mat<f64>) -> (Mat<f64>, Mat<f64>) 
     (basis, coefficients)
 }
 
-/// Least-squares Ñ of `normals ≈ Ñ · coefficientsᵀ`; the columns of the coefficients are orthogonal.
-fn fit_normals(normals: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
-    let mut basis = normals * coefficients;
-    for k in 0..coefficients.ncols() {
-        let square: f64 = coefficients.col_as_slice(k).iter().map(|q| q * q).sum();
-        basis.col_as_slice_mut(k).iter_mut().for_each(|x| *x /= square);
+/// Coefficients with the smallest error of the frames for a given basis; those of `coefficients` in frames that do not
+/// determine them.
+fn fit_coefficients(
+    skin: &Skin,
+    sequences: &[MeshSequence],
+    basis: &Mat<f64>,
+    mut coefficients: Mat<f64>,
+) -> Result<Mat<f64>, SequenceError> {
+    let rank = basis.ncols();
+    let fitted: Vec<Option<Vec<f64>>> = frames_of(sequences)
+        .par_iter()
+        .map(|&(clip, frame)| {
+            let given = sequences[clip].frame(frame)?;
+            let palette = palette(skin.rig(), &skin.clips()[clip], frame);
+            let (mut square, mut right) = (Mat::<f64>::zeros(rank, rank), Mat::<f64>::zeros(rank, 1));
+            let mut moved = vec![DVec3::ZERO; rank];
+            for (point, rest) in skin.mesh().points().iter().enumerate() {
+                let transform = blend(skin.rig(), &palette, point);
+                let residual = given[point].as_dvec3() - transform.transform_point3(rest.as_dvec3());
+                for (k, moved) in moved.iter_mut().enumerate() {
+                    *moved = transform.matrix3 * DVec3::from_slice(&basis.col_as_slice(k)[3 * point..]);
+                }
+                for row in 0..rank {
+                    right[(row, 0)] += moved[row].dot(residual);
+                    (0..=row).for_each(|column| square[(row, column)] += moved[row].dot(moved[column]));
+                }
+            }
+            Ok(solve_positive(square, &right).map(|q| q.col_as_slice(0).to_vec()))
+        })
+        .collect::<Result<_, SequenceError>>()?;
+    for (frame, q) in fitted.into_iter().enumerate() {
+        for (k, q) in q.into_iter().flatten().enumerate() {
+            coefficients[(frame, k)] = q;
+        }
     }
-    basis
+    Ok(coefficients)
+}
+
+/// Solution of a system with a positive definite matrix, given by its lower triangle; `None` if it is not definite.
+fn solve_positive(mut matrix: Mat<f64>, right: &Mat<f64>) -> Option<Mat<f64>> {
+    let ridge = NEGLIGIBLE * NEGLIGIBLE * trace(&matrix);
+    (0..matrix.ncols()).for_each(|k| matrix[(k, k)] += ridge);
+    let solution = matrix.llt(Side::Lower).ok()?.solve(right);
+    let is_finite = (0..solution.ncols()).all(|k| solution.col_as_slice(k).iter().all(|x| x.is_finite()));
+    is_finite.then_some(solution)
+}
+
+/// Least-squares Ñ of `normals ≈ Ñ · coefficientsᵀ`.
+fn fit_normals(normals: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
+    let right = coefficients.transpose() * normals.transpose();
+    solve_positive(gram(coefficients), &right)
+        .map_or_else(|| Mat::zeros(normals.nrows(), coefficients.ncols()), |solution| solution.transpose().to_owned())
 }
 
 fn as_vectors(column: &[f64]) -> Vec<Vec3> {

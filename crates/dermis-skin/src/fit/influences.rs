@@ -1,7 +1,7 @@
 //! Selection of the bones of a point and their weights, jointly and with exact solves.
 //!
 //! The β bones that individually predict a point best (SMA, Eq. 5) are often redundant. Instead, bones are added one at
-//! a time: candidates are ranked by a lower bound of the gain from moving weight to them from the whole mix, or from
+//! a time: candidates are ranked by a lower bound on the gain from moving weight to them from the whole mix, or from
 //! any one of its bones, and the best few are tried with an exact solve over the simplex. Rejected alternatives: the β
 //! individually best bones (stalls at 1.4 times the error), and trying every candidate exactly (no better, 3 times
 //! slower).
@@ -206,7 +206,7 @@ pub(crate) struct Scratch {
     diagonal: Vec<f64>,
     /// Rows of G of the chosen bones, concatenated.
     rows: Vec<f64>,
-    /// Minimum gain of a further bone.
+    /// Minimum gain of an additional bone.
     pub(crate) min_gain: f64,
     /// Pairs (lower bound of the gain, bone), best first.
     candidates: Vec<(f64, usize)>,

@@ -46,6 +46,7 @@ pub use self::options::{
 };
 use self::refine::local_weights::{LocalOptions, weigh_locally};
 use self::refine::seed::partition;
+use self::refine::untangle::untangle;
 use self::refine::{Refinement, refine, weigh_points};
 use self::shading_normals::with_shading_normals;
 use self::skeleton::{FixedOffsets, Skeleton, find_mirror, find_skeleton, solve_fixed_offsets};
@@ -68,7 +69,7 @@ use crate::skin::Skin;
 pub const MAX_ERROR_PERCENT: f64 = 100.0;
 /// Number of bones at the start of a skeleton, relative to the requested number.
 const SPARE_BONES: usize = 2;
-/// Maximum number of alternations between rotations and weights of a skeleton of fixed offsets.
+/// Maximum number of alternations between rotations and weights of a skeleton with fixed offsets.
 const MAX_SKELETON_ITERATIONS: usize = 90;
 /// Number of these iterations after which the rest pose is refined as well.
 const SKELETON_REST_ITERATIONS: usize = 9;
@@ -101,7 +102,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The fit itself; an error if its largest error exceeds [`MAX_ERROR_PERCENT`], so that it cannot be right.
+    /// The fit itself; an error if its largest error exceeds [`MAX_ERROR_PERCENT`], which indicates a failed fit.
     pub fn validated(self) -> Result<Self, FitError> {
         let Measures { max_error_percent, distortion_percent, .. } = self.measures;
         if max_error_percent <= MAX_ERROR_PERCENT && distortion_percent.is_finite() {
@@ -331,7 +332,7 @@ impl Work<'_> {
         Some(skeleton.joints(self.trajectories, state, mirror))
     }
 
-    /// Alternates between rotations and joints of a skeleton of fixed offsets, and weights and rest pose, until the gain
+    /// Alternates between rotations and joints of a skeleton with fixed offsets, and weights and rest pose, until the gain
     /// is below the tolerance.
     fn fix_offsets(&self, state: &mut State, skeleton: &mut Skeleton, surface: &Surface) {
         let mut fixed = FixedOffsets::new(skeleton);
@@ -351,6 +352,9 @@ impl Work<'_> {
                 }
                 last_checked = error;
             }
+        }
+        if !keep_rest {
+            untangle(self.trajectories, state, surface);
         }
         // Rotations and weights of the final rest pose.
         solve_fixed_offsets(self.trajectories, state, &mut fixed);
@@ -474,7 +478,7 @@ impl Work<'_> {
             let found = state.bone_count();
             if found < count {
                 self.notes.push(Note::new(format!(
-                    "{found} bones reproduce the motion exactly or have too few points to be split: {count} were requested"
+                    "{count} bones were requested, but {found} reproduce the motion exactly or have too few points to be split"
                 )));
             }
         }

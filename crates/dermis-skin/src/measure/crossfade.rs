@@ -1,7 +1,7 @@
-//! Cross-fades: the pose half-way between two frames as players blend them, node by node.
+//! Cross-fades: the pose halfway between two frames as players blend them, node by node.
 //!
 //! Translations, scales and shape weights are averaged, rotations along the shorter arc. An edge tears if it is much
-//! longer half-way than in both frames.
+//! longer halfway than in both frames.
 
 use dermis_mesh::RigError;
 use dermis_mesh::adjacency::Edges;
@@ -16,7 +16,7 @@ pub const MAX_STRETCH: f32 = 1.5;
 /// Number of pairs of frames.
 pub const PAIRS: usize = 50;
 
-/// Percentage of edges longer than [`MAX_STRETCH`] times their length in both frames, half-way between [`PAIRS`] pairs
+/// Percentage of edges longer than [`MAX_STRETCH`] times their length in both frames, halfway between [`PAIRS`] pairs
 /// of frames of all clips. The pairs are always the same.
 pub fn crossfade_stretch_percent(skin: &Skin) -> Result<f64, RigError> {
     let nodes = bone_nodes(skin.mesh(), skin.rig(), skin.clips())?;
@@ -59,7 +59,7 @@ fn pairs(count: usize) -> Vec<(usize, usize)> {
     (0..PAIRS).map(|_| pair()).collect()
 }
 
-/// Points half-way between two frames of two clips, as a player blends them.
+/// Points halfway between two frames of two clips, as a player blends them.
 fn half_way(skin: &Skin, nodes: &Nodes, a: (usize, usize), b: (usize, usize)) -> Vec<Vec3> {
     let mut worlds: Vec<DAffine3> = Vec::with_capacity(nodes.motions.len());
     let mut palette = vec![DAffine3::IDENTITY; skin.bone_count()];

@@ -1,8 +1,8 @@
 //! Helper bones: additional bones of a rig, added one at a time at the largest error.
 //!
-//! A new helper starts with the motion of the points around the largest error. Its motion and all weights then
-//! alternate, with the motion of the joints of the rig fixed. A helper is the child of the joint that moves most of its
-//! points, bound at the point that moves least relative to this joint.
+//! A new helper starts with the motion of the points around the largest error. Its motion and all weights are
+//! then solved alternately, with the motion of the joints of the rig fixed. A helper is the child of the joint that
+//! moves most of its points, bound at the point that moves least relative to this joint.
 
 use std::ops::ControlFlow;
 
@@ -260,7 +260,9 @@ impl Helpers<'_> {
         let added = state.bone_count() - self.joints;
         if added < self.count {
             let count = self.count;
-            notes.push(Note::new(format!("{added} helper bones reproduce the frames: {count} were requested")));
+            notes.push(Note::new(format!(
+                "{count} helper bones were requested, but {added} are enough to reproduce the frames"
+            )));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Skin of an existing rig: its motion, its weights, and helper bones for the remaining error.
 //!
 //! Joints, names, hierarchy and bind pose are those of the rig. Its motion is that of its clips or, with
-//! [`RigOptions::rotations_only`], the rotations at joints of fixed offset that are closest to the frames
+//! [`RigOptions::rotations_only`], the rotations about joints with fixed offsets that reproduce the frames best
 //! ([`super::skeleton`]). Weights are solved for, or are those of the rig. Helper bones are then added one at a time at
 //! the largest error, after Mukai 2015 (*Building helper bone rigs from examples*), as children of the joints whose
 //! points they move.
@@ -34,11 +34,11 @@ use crate::skin::SkinError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RigOptions {
     /// Solves the motion of the joints from the frames, with fixed offsets from their parents, instead of using clips;
-    /// only roots move.
+    /// only roots translate.
     pub rotations_only: bool,
     /// Keeps the weights of the rig. A point with the weight h on a helper keeps its other weights, scaled by 1 − h.
     pub lock_weights: bool,
-    /// Number of helper bones; more follow the frames better and cost more to play.
+    /// Number of helper bones; more bones follow the frames more closely and take longer to play.
     pub helpers: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Motion of the joints of a rig from frames: rotations at joints of fixed offset, and the translation of roots.
+//! Motion of the joints of a rig from frames: rotations about joints with fixed offsets, and the translation of roots.
 
 use dermis_mesh::Rig;
 use faer::Mat;

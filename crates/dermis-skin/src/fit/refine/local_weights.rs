@@ -7,9 +7,9 @@
 //! a prior.
 //!
 //! Locality: a point can only have bones within [`Surface::rings`] of it. Of the region of a bone, only the connected part
-//! with the largest weight is kept, and further parts whose removal would increase the total squared error by more than
-//! [`MIN_PART_GAIN`] of it: if there are few bones, each has to move several limbs.
-//! Sparsity: a further bone must gain at least [`MIN_GAIN`] of e, and weights below [`MIN_WEIGHT`] are dropped.
+//! with the largest weight is kept, together with parts whose removal would increase the total squared error by more than
+//! [`MIN_PART_GAIN`]: if there are few bones, each has to move several limbs.
+//! Sparsity: an additional bone must reduce the squared error by at least [`MIN_GAIN`] of e, and weights below [`MIN_WEIGHT`] are dropped.
 
 use glam::DVec3;
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use crate::fit::state::State;
 use crate::fit::surface::Surface;
 use crate::fit::trajectories::Trajectories;
 
-/// Minimum gain of a further bone, relative to the mean squared error of a point.
+/// Minimum gain of an additional bone, relative to the mean squared error of a point.
 const MIN_GAIN: f64 = 0.01;
 /// Minimum weight that is kept.
 const MIN_WEIGHT: f64 = 0.01;

@@ -11,7 +11,7 @@ pub(crate) mod bones;
 pub(crate) mod local_weights;
 pub(crate) mod rest;
 pub(crate) mod seed;
-mod untangle;
+pub(crate) mod untangle;
 
 use std::ops::ControlFlow;
 

@@ -2,7 +2,7 @@
 //!
 //! The partition splits clusters: starting from one bone, the clusters with the largest error are split in two, all
 //! points are assigned to the bone that predicts them best, and bones are fitted to their points again, until the number
-//! of bones is reached. A cluster is split half-way between its centre and its worst point, which needs no eigenvectors
+//! of bones is reached. A cluster is split halfway between its centre and its worst point, which needs no eigenvectors
 //! and also works for clusters that consist of several shells.
 
 use faer::Mat;
@@ -103,7 +103,7 @@ fn split_worst(trajectories: &Trajectories, state: &mut State, bones: usize) -> 
             members[bone].push(index);
         }
     }
-    // Below this the motion is exact to rounding and a further bone has no effect.
+    // Below this the motion is exact to rounding and an additional bone has no effect.
     let negligible = 1e-14 * trajectories.squared_norms.iter().sum::<f64>() / count as f64;
     let error = |bone: usize| members[bone].iter().map(|&index| state.squared_errors[index]).sum::<f64>();
     let mut order: Vec<(f64, usize)> = (0..count).map(|bone| (error(bone), bone)).collect();

@@ -1,4 +1,4 @@
-//! Rotations at joints of fixed offset: the motion of a skeleton that is closest to the frames.
+//! Rotations about joints with fixed offsets: the motion of a skeleton that reproduces the frames best.
 //!
 //! Each bone has a rotation `R_b` per frame; its joint `c_b` is fixed in its parent p: `v_b = T_p c_b − R_b c_b`. Only
 //! roots and bones without a joint have translations. With all other rotations fixed, `R_b` moves the points by `R_b q_i`

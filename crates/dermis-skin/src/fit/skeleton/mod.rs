@@ -1,12 +1,14 @@
 //! The joint tree of fitted bones (after Le & Deng 2014, *Robust and accurate skeletal rigging from mesh sequences*).
 //!
-//! Two bones that touch are joined at the point that both move alike over all frames of all clips: `c_ab = argmin Σ_t
-//! ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which determines the position along the
-//! axis of a hinge and for bones that do not rotate relative to each other. The residual r of that point and the
-//! contact o (products of weights over the edges of the surface, relative to the smaller of the two bones' sums) give
-//! the cost `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. Bones of shells that
-//! do not touch are joined by proximity if their residual is small; otherwise the result is a forest. A bone without a
-//! common point with its parent ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation.
+//! Two bones that touch are joined at the point that both move in the same way over all frames of all clips: `c_ab =
+//! argmin Σ_t ‖T_a^t c − T_b^t c‖² + λ ‖c − m_ab‖²`, with m the mean of their contact, which determines the position
+//! along the axis of a hinge and for bones that do not rotate relative to each other. The residual r of that point and
+//! the contact o (products of weights over the edges of the surface, relative to the smaller of the two bones' sums)
+//! give the cost `(r + r₀) / √o` of the joint; a minimum spanning tree of the costs is the hierarchy. If the rest pose
+//! has a mirror plane, the costs of joints within the plane are reduced, and those of joints across it increased, so that
+//! spines are connected and mirrored limbs are branches ([`IN_PLANE`], [`ACROSS`]). Bones of shells that do not touch are
+//! joined by proximity if their residual is small; otherwise the result is a forest. A bone without a common point with
+//! its parent ([`MAX_JOINT_RESIDUAL`]), as in cloth, keeps its own translation.
 //!
 //! All positions are in the normalized units of [`Trajectories`], in which the rest pose has RMS radius 1.
 
@@ -40,12 +42,19 @@ const MAX_BRIDGE_RESIDUAL: f64 = 0.05;
 /// Largest residual of a joint.
 const MAX_JOINT_RESIDUAL: f64 = 0.05;
 
+/// Factor of the cost of a joint between two bones on the mirror plane: the spine of a symmetric character is connected, and
+/// its limbs are branches.
+const IN_PLANE: f64 = 0.5;
+/// Factor of the cost of a joint between bones on opposite sides of the mirror plane: limbs that touch, such as the thighs,
+/// are joined to the spine, not to each other.
+const ACROSS: f64 = 4.0;
+
 /// Motion that the joints of a skeleton allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkeletonKind {
     /// Bones have parents and pivots at their joints, and keep their own translations.
     Free,
-    /// Rotations at joints of fixed offset; only roots move.
+    /// Rotations about joints with fixed offsets; only roots translate.
     Fixed,
 }
 
@@ -91,7 +100,13 @@ pub(super) fn find_skeleton(
     mirror: Option<Mirror>,
 ) -> Skeleton {
     let bones = state.bone_count();
+    let means = mean_positions(state, &masses(state));
     let mut candidates = candidates(trajectories, state, surface);
+    if let Some(mirror) = mirror {
+        for candidate in &mut candidates {
+            candidate.cost *= symmetry_factor(mirror, candidate.bones.map(|bone| means[bone]));
+        }
+    }
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.bones.cmp(&b.bones)));
     // Kruskal.
     let mut groups: Vec<usize> = (0..bones).collect();
@@ -106,9 +121,8 @@ pub(super) fn find_skeleton(
         }
     }
     let mut parents = vec![None; bones];
-    let mut positions = mean_positions(state, &masses(state));
+    let mut positions = means.clone();
     let areas = areas(state, surface);
-    let means = positions.clone();
     let mut residuals = vec![0.0; bones];
     for tree in (0..bones).filter(|&bone| groups[bone] == bone) {
         let members: Vec<usize> = (0..bones).filter(|&bone| groups[bone] == tree).collect();
@@ -120,6 +134,15 @@ pub(super) fn find_skeleton(
         }
     }
     Skeleton { parents, positions, residuals }
+}
+
+/// Factor of the cost of a joint between two bones with these mean positions.
+fn symmetry_factor(mirror: Mirror, means: [DVec3; 2]) -> f64 {
+    match means.map(|mean| mirror.sign(mean)) {
+        [0.0, 0.0] => IN_PLANE,
+        [a, b] if a * b < 0.0 => ACROSS,
+        _ => 1.0,
+    }
 }
 
 fn masses(state: &State) -> Vec<f64> {
@@ -321,5 +344,20 @@ impl Skeleton {
             Joint::at(names[bone].clone(), self.parents[bone], bind)
         };
         (0..self.parents.len()).map(joint).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrored_limbs_are_joined_to_the_spine_and_not_to_each_other() {
+        let mirror = Mirror::at(0, 0.0);
+        let (spine, chest, left, right) = (DVec3::ZERO, DVec3::Y, DVec3::X, DVec3::NEG_X);
+        let factor = |a: DVec3, b: DVec3| symmetry_factor(mirror, [a, b]);
+        assert!(factor(spine, chest) < factor(spine, left), "the spine is connected first");
+        assert!((factor(spine, left) - factor(right, spine)).abs() < 1e-12, "both sides are treated alike");
+        assert!(factor(left, right) > factor(spine, left) && factor(left, left + DVec3::Y) <= factor(spine, left));
     }
 }

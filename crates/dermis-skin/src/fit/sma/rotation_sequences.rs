@@ -29,7 +29,7 @@ impl RotationSequences {
         &self.points[k * self.dimension..(k + 1) * self.dimension]
     }
 
-    /// Fraction of all triangles, degenerate ones included, that `count` triangles are.
+    /// `count` as a fraction of all triangles, including degenerate ones.
     pub fn fraction(&self, count: usize) -> f64 {
         count as f64 / (self.triangles.len() + self.degenerate).max(1) as f64
     }
