@@ -37,6 +37,18 @@ pub fn set_max_memory(bytes: u64) {
     MAX_MEMORY.store(bytes, Ordering::Relaxed);
 }
 
+/// A number of bytes with an optional suffix K, M, G or T for powers of 1024, such as `500M`; `None` if `text` has
+/// another form.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    const UNITS: [char; 4] = ['K', 'M', 'G', 'T'];
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix('B').unwrap_or(&text);
+    let power = UNITS.iter().position(|unit| text.ends_with(*unit)).map_or(0, |index| index + 1);
+    let number = text.strip_suffix(UNITS).unwrap_or(text).parse::<f64>().ok()?;
+    let bytes = number * 1024f64.powi(power as i32);
+    (0.0..1e18).contains(&bytes).then_some(bytes as u64)
+}
+
 /// Error for `what`, which would need more than `allowed` bytes.
 pub(crate) fn too_large(what: &str, asked: u64, allowed: u64) -> Error {
     Error::from(ErrorKind::TooLarge { what: what.to_owned(), asked, allowed })

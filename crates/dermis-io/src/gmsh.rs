@@ -81,7 +81,7 @@ impl Numbers<'_> {
 
     /// A count, if the remaining bytes suffice for that many rows of `width` numbers of at least 4 bytes.
     fn rows(&self, count: i64, width: usize) -> Result<usize, Error> {
-        let count = usize::try_from(count).map_err(|_| Error::malformed(format!("{count} is not a count")))?;
+        let count = usize::try_from(count).map_err(|_| Error::malformed(format!("invalid count {count}")))?;
         match self {
             Self::Text(words) => words.check_rows(count, width)?,
             Self::Binary(bytes) if count.saturating_mul(4 * width) > bytes.len() => {

@@ -52,6 +52,7 @@ mod ply;
 mod point_cache;
 mod raw_frames;
 mod read;
+pub mod reads;
 pub mod samples;
 mod scaled;
 mod set;
@@ -72,7 +73,7 @@ pub use error::{Error, ErrorKind};
 pub use format::{FORMATS, Format, Holds, readable_extensions, single_file_extensions, writable_extensions};
 #[cfg(feature = "gltf")]
 pub use gltf::pack::{PackedGlb, Packing, pack_glb};
-pub use numbered::frame_numbers;
+pub use numbered::{frame_numbers, glob_matches, source_files};
 pub use options::{ReadOptions, WriteOptions};
 pub use output::Written;
 pub use read::{read, read_bytes};

@@ -18,6 +18,7 @@ use memmap2::Mmap;
 
 use crate::budget::{max_memory, too_large};
 use crate::error::Error;
+use crate::reads;
 
 /// The bytes of a file, read-only. Clones share them.
 #[derive(Debug, Clone)]
@@ -68,6 +69,7 @@ impl Mapped {
     pub(crate) fn open(path: &Path, can_map: bool) -> Result<Self, Error> {
         let open = || {
             let file = File::open(path)?;
+            reads::add(path);
             if can_map && file.metadata()?.is_file() { Self::of_large_file(file) } else { Self::copy_of(file) }
         };
         open().map_err(|error| error.in_file(path))

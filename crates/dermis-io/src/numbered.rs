@@ -21,7 +21,7 @@ use crate::pattern::{Pattern, file_name, list};
 use crate::set;
 
 /// Files of `source` if it is a folder, a pattern or a glob; `None` for a plain path.
-pub(crate) fn files_of(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
+pub fn source_files(source: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     if source.is_dir() {
         return folder_files(source).map(Some);
     }
@@ -49,7 +49,7 @@ pub fn frame_numbers(source: &Path) -> Result<Option<Vec<usize>>, Error> {
         let stem = path.file_stem()?.to_str()?;
         stem[stem.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
     };
-    Ok(files_of(source)?.and_then(|files| files.iter().map(number).collect()))
+    Ok(source_files(source)?.and_then(|files| files.iter().map(number).collect()))
 }
 
 fn folder_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -119,7 +119,7 @@ fn name_pattern(path: &Path) -> String {
 }
 
 /// Returns true if `name` matches `glob`: `*` matches any text and `?` any single character.
-fn glob_matches(glob: &str, name: &str) -> bool {
+pub fn glob_matches(glob: &str, name: &str) -> bool {
     let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
     let (mut g, mut n) = (0, 0);
     // Position to continue from if the last star must match a longer text.

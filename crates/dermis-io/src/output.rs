@@ -85,6 +85,11 @@ pub fn remove_unfinished() {
     std::mem::forget(files);
 }
 
+/// Removes temporary files in `folder` of processes of this host that no longer run, and completes their sets.
+pub fn remove_abandoned(folder: &Path) {
+    set::clean(folder);
+}
+
 impl Output {
     /// Creates an empty output. With `force`, existing files are replaced; otherwise they are an error.
     pub fn new(force: bool) -> Self {
@@ -271,7 +276,7 @@ mod tests {
     fn temporary_files_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let name = |id: u32| format!("{}{id}-abc{}", set::PREFIX, set::PART);
+        let name = |id: u32| format!("{}{id}-{}-abc{}", set::PREFIX, set::host(), set::PART);
         let [dead, alive] = [child.id(), std::process::id()].map(|id| folder.path().join(name(id)));
         child.wait().unwrap();
         std::fs::write(&dead, b"half").unwrap();

@@ -24,7 +24,7 @@ pub fn read(source: &str, options: &ReadOptions) -> Result<Scene, Error> {
         return sample.map_err(|error| error.in_file(source));
     }
     let path = Path::new(source);
-    let mut scene = match numbered::files_of(path)?.as_deref() {
+    let mut scene = match numbered::source_files(path)?.as_deref() {
         Some([file]) if Format::of_path(file).is_ok_and(|format| !format.is_numbered()) => read_file(file, options),
         Some(files) => numbered::read(files, options).map_err(|error| error.in_file(path)),
         None => read_file(path, options),

@@ -10,13 +10,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::Error;
 
-/// Prefix of the names of temporary files, followed by the process id.
+/// Prefix of the names of temporary files, followed by the process id and the [host](host).
 pub(crate) const PREFIX: &str = ".dermis-";
 /// Extension of temporary files.
 pub(crate) const PART: &str = ".part";
@@ -116,7 +117,19 @@ pub(crate) fn new_part(process: u32, folder: &Path) -> std::io::Result<NamedTemp
     // Temporary files are private to their owner by default; an output is as readable as any new file.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.prefix(&format!("{PREFIX}{process}-")).suffix(PART).tempfile_in(folder)
+    builder.prefix(&format!("{PREFIX}{process}-{}-", host())).suffix(PART).tempfile_in(folder)
+}
+
+/// Tag of the host, so that computers that share a folder do not remove each other's temporary files. Process ids are
+/// unique on one host only.
+pub(crate) fn host() -> &'static str {
+    static HOST: LazyLock<String> = LazyLock::new(|| {
+        let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+        // FNV-1a: host names can contain characters that would separate the parts of the name of a file.
+        let hash = name.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+        format!("{hash:08x}")
+    });
+    &HOST
 }
 
 /// The folder of a file.
@@ -245,17 +258,16 @@ pub(crate) fn check_whole<'a>(files: impl IntoIterator<Item = &'a Path>) -> Resu
     Ok(())
 }
 
-/// Completes sets and removes temporary files of processes that no longer run. Without a list of processes, all are
-/// assumed to be running.
+/// Completes sets and removes temporary files of processes of this host that no longer run. Without a list of processes,
+/// all are assumed to be running.
 pub(crate) fn clean(folder: &Path) {
     if !Path::new("/proc/self").exists() {
         return;
     }
     let is_dead = |name: &str| {
-        let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
-        process
-            .and_then(|id| id.parse::<u32>().ok())
-            .is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists())
+        let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().split('-');
+        let process = parts.next().and_then(|id| id.parse::<u32>().ok());
+        parts.next() == Some(host()) && process.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists())
     };
     for journal in Journal::all(folder) {
         if journal.path.file_name().and_then(|name| name.to_str()).is_some_and(is_dead) {

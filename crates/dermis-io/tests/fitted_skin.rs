@@ -135,7 +135,7 @@ fn usd_keeps_all_bones_clips_and_corrections() {
 
 #[test]
 fn fbx_keeps_all_bones_clips_and_corrections() {
-    // Flexible bones are nested nodes, with keys half-way between frames if they rotate fast.
+    // Flexible bones are nested nodes, with keys halfway between frames if they rotate fast.
     for bones in [Bones::Rigid, Bones::Scaled, Bones::Flexible, Bones::Wild] {
         let scene = fitted(bones);
         let folder = tempfile::tempdir().unwrap();

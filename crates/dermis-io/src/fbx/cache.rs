@@ -16,6 +16,7 @@ use super::rig::{Joints, transform_at};
 use super::{Reader, affine, allocator};
 use crate::error::Error;
 use crate::neighbours::Neighbours;
+use crate::reads;
 
 /// Bytes that the library can allocate for a cache; its frames are read one by one.
 const LIBRARY_BYTES: usize = 256 << 20;
@@ -120,5 +121,7 @@ fn points_channel<'a>(cache: &'a ufbx::GeometryCacheRoot, name: &str) -> Option<
 /// A file of a cache, if access is allowed.
 fn opened(neighbours: Option<&Neighbours>, name: &str) -> Option<ufbx::Stream> {
     let path = neighbours?.find(&name.replace('\\', "/")).ok()?;
-    File::open(Path::new(&path)).ok().map(ufbx::Stream::File)
+    let file = File::open(Path::new(&path)).ok()?;
+    reads::add(Path::new(&path));
+    Some(ufbx::Stream::File(file))
 }

@@ -97,7 +97,7 @@ impl Builder {
         self.group(&entries)
     }
 
-    /// Closes the archive: the top object, and time samplings as (period, times) after the usual first.
+    /// Closes the archive: the top object, and time samplings as (period, times) after the default one.
     pub(crate) fn finish(mut self, top: u64, samplings: &[(f64, Vec<f64>)]) -> Vec<u8> {
         let all = [(1.0, vec![0.0])].into_iter().chain(samplings.iter().cloned());
         let samplings: Vec<u8> = all

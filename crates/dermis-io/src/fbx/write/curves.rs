@@ -60,7 +60,7 @@ impl Frames {
 /// The times at which a curve has keys.
 pub(super) enum Keys {
     Frames,
-    /// Keys at every frame and half-way to the next.
+    /// Keys at every frame and halfway to the next.
     HalfFrames,
     /// Keys at these frames.
     At(Vec<usize>),

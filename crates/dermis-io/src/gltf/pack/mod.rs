@@ -5,8 +5,8 @@
 //! without a skin) contain. Translations, scales and shape weights are floats with few digits (filter `EXPONENTIAL`),
 //! normals and tangents octahedral in 8 bits, rotations quaternions in up to 16 bits, skin weights in 8 or 16 bits.
 //! Triangles are reordered to strips and vertices to the order of their use. Keys that interpolation restores are
-//! dropped, and a channel that is constant after quantization keeps one key. Images are copied; the numbers of layers
-//! are unchanged.
+//! dropped, and so are channels that keep their node in the stored pose; other constant channels keep one key. Images
+//! are copied; the numbers of layers are unchanged.
 
 mod channels;
 mod compact;
@@ -30,6 +30,8 @@ const QUANTIZATION: &str = "KHR_mesh_quantization";
 const COMPRESSION: &str = "EXT_meshopt_compression";
 /// Largest whole number of a position.
 const MAX_INTEGER: f64 = 32_767.0;
+/// Precision of the stored pose of nodes, relative to that of positions.
+const NODE_STEP: f64 = 0.125;
 const VERTICES: Option<u32> = Some(34962);
 const INDICES: Option<u32> = Some(34963);
 
@@ -270,6 +272,10 @@ impl<'a> Packer<'a> {
     /// The file, and the size of its JSON.
     fn finish(mut self) -> Result<(Vec<u8>, usize), Error> {
         compact::drop_unused(&mut self.root);
+        compact::drop_inner_names(&mut self.root);
+        // A fraction of the steps of positions and translations.
+        let length = NODE_STEP * self.step.min(2.0_f64.powi(self.packing.translation_exponent));
+        compact::round_nodes(&mut self.root, length, self.radius);
         self.data.resize(self.data.len().next_multiple_of(4), 0);
         let fallback = BufferExtensions { meshopt: Some(Fallback { fallback: true }) };
         self.root.buffers = vec![

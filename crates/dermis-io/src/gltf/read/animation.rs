@@ -186,7 +186,7 @@ fn marked_times(animation: &schema::Animation, keys: &[f32], options: &ReadOptio
     // Times that f32 cannot represent (negative times, which glTF forbids, and very late ones) are written from 0.
     let start_fits = first == 0.0 || first == start_seconds as f32;
     const TOLERANCE_FRAMES: f64 = 0.05;
-    // Some bones have keys half-way between frames as well.
+    // Some bones have keys halfway between frames as well.
     let frames = || keys.iter().map(|&key| f64::from(key - first) * rate_hz);
     let is_whole = |number: f64| (number - number.round()).abs() < TOLERANCE_FRAMES;
     if let Some(count) = mark.frame_count.filter(|&count| count > 0) {

@@ -1,7 +1,7 @@
 //! Animations: the clips and recorded frames of all objects, merged if they have the same name and frames.
 //!
 //! Clips of several objects with the same name and the same frames are one animation, as they were in the original
-//! file. Every channel has a key at every frame; those of some flexible bones have one half-way as well
+//! file. Every channel has a key at every frame; those of some flexible bones have one halfway as well
 //! ([`dermis_skin::export`]).
 
 use dermis_mesh::Clip;
@@ -54,7 +54,7 @@ pub(super) struct Channel {
     pub animation: usize,
     pub node: usize,
     pub path: &'static str,
-    /// True if there are keys half-way between frames.
+    /// True if there are keys halfway between frames.
     pub fine: bool,
 }
 
@@ -68,7 +68,7 @@ struct Animation {
     frames: Frames,
     /// The last object that it animates; it animates each object at most once.
     object: usize,
-    /// The key times of channels with one key per frame, and of channels that also have keys half-way, if there are any.
+    /// The key times of channels with one key per frame, and of channels that also have keys halfway, if there are any.
     inputs: [Option<usize>; 2],
     samplers: Vec<AnimationSampler>,
     channels: Vec<schema::Channel>,

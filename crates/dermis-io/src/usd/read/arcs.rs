@@ -1,6 +1,6 @@
-//! Multiplication of a layer's references: composition follows every arc (reference, payload, inherit, specialize) of a
-//! prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would result in billions of
-//! nodes.
+//! Limit on the nodes to which the references of a layer expand: composition follows every arc (reference, payload,
+//! inherit, specialize) of a prim and of its ancestors, so that a few dozen arcs, each to a prim with two more, would
+//! result in billions of nodes.
 //!
 //! The number of nodes behind a prim P is `n(P) = 1 + Σ n(T + (P − Q))` over its ancestors Q (and itself) and the
 //! targets T of Q's arcs. A layer in which it is large for any prim is rejected before it is composed. Arcs between

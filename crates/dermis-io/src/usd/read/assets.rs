@@ -21,6 +21,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 use crate::neighbours::Neighbours;
 use crate::options::ReadOptions;
+use crate::reads;
 
 /// Size limit of layers, packages and textures.
 const MAX_BYTES: u64 = 16 << 30;
@@ -146,7 +147,8 @@ impl Assets {
             Source::Memory { .. } => Err(io::ErrorKind::NotFound.into()),
             Source::Folder(_) => {
                 let path = self.path_of(identifier).ok_or(io::ErrorKind::NotFound)?;
-                let file = std::fs::File::open(path)?;
+                let file = std::fs::File::open(&path)?;
+                reads::add(&path);
                 let length = file.metadata()?.len();
                 if length > MAX_BYTES {
                     return Err(io::Error::new(
