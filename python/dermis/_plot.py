@@ -16,7 +16,10 @@ def plot_errors(skin: Skin, sequence: MeshSequence, clip: str | None = None) -> 
     >>> figure = dermis.plot_errors(skin, walk)
     >>> figure.savefig("errors.png")
     """
-    import matplotlib.pyplot as plt
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots require Matplotlib: pip install matplotlib") from error
 
     name = skin.clips[0] if clip is None else clip
     distances = np.stack(

@@ -1,7 +1,13 @@
-//! Conversion of `NumPy` arrays.
+//! Conversion of `NumPy` arrays. Results are views of the memory of the object that returns them if it has their
+//! layout: read-only arrays that keep the object alive.
 
-use dermis::mesh::glam::{DAffine3, Vec3};
-use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+#![allow(unsafe_code, reason = "arrays that share the memory of their owner")]
+
+use dermis::mesh::glam::{DAffine3, DMat4, Vec3};
+use numpy::ndarray::{ArrayView, Dimension, IntoDimension};
+use numpy::{
+    Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -75,6 +81,61 @@ fn converted<'py>(value: &Bound<'py, PyAny>, name: &str, dtype: &str, kinds: &st
     numpy.call_method("ascontiguousarray", (array,), Some(&options))
 }
 
+/// Numbers of an array of 64-bit floats, and its shape.
+pub(crate) fn numbers(value: &Bound<'_, PyAny>, name: &str) -> PyResult<(Vec<f64>, Vec<usize>)> {
+    let array = converted(value, name, "float64", "fiu")?;
+    let array = array.cast_into::<PyArrayDyn<f64>>().map_err(|_| shape(value, name, "an array of numbers"))?;
+    Ok((array.readonly().as_slice()?.to_vec(), array.shape().to_vec()))
+}
+
+/// Affine transforms of an array of shape (…, 4, 4), and the shape before the matrices.
+pub(crate) fn matrices(value: &Bound<'_, PyAny>, name: &str) -> PyResult<(Vec<DAffine3>, Vec<usize>)> {
+    let (numbers, found) = numbers(value, name)?;
+    let Some(outer) = found.strip_suffix(&[4, 4]) else { return Err(shape(value, name, "(…, 4, 4)")) };
+    let rows = numbers.as_chunks::<16>().0.iter();
+    if rows.clone().any(|rows| rows[12..] != [0.0, 0.0, 0.0, 1.0]) {
+        return Err(invalid(format!("{name}: the last row of a matrix is not 0, 0, 0, 1")));
+    }
+    let transforms = rows.map(|rows| DAffine3::from_mat4(DMat4::from_cols_array(rows).transpose())).collect();
+    Ok((transforms, outer.to_vec()))
+}
+
+/// Read-only array of `values`, which belong to `owner`.
+fn view<'py, T: Element, D: Dimension>(
+    values: &[T],
+    shape: impl IntoDimension<Dim = D>,
+    owner: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyArray<T, D>>> {
+    let values = ArrayView::from_shape(shape.into_dimension(), values).map_err(|error| invalid(error.to_string()))?;
+    // SAFETY: callers pass values of a frozen object; the array keeps `owner`, and thereby the memory, alive.
+    let array = unsafe { PyArray::borrow_from_array(&values, owner) };
+    array.call_method1("setflags", (false,))?;
+    Ok(array)
+}
+
+/// View of shape (n, 3) of the points of `owner`.
+pub(crate) fn view_points<'py>(points: &[Vec3], owner: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    view(bytemuck::cast_slice(points), [points.len(), 3], owner)
+}
+
+/// View of shape (frames, n, 3) of the positions of `owner`.
+pub(crate) fn view_frames<'py>(
+    positions: &[Vec3],
+    frames: usize,
+    owner: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyArray3<f32>>> {
+    let points = positions.len() / frames.max(1);
+    view(bytemuck::cast_slice(positions), [frames, points, 3], owner)
+}
+
+/// View of shape (n, 3) of the triangles of `owner`.
+pub(crate) fn view_triangles<'py>(
+    triangles: &[[u32; 3]],
+    owner: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    view(triangles.as_flattened(), [triangles.len(), 3], owner)
+}
+
 /// Array of shape (n, 3).
 pub(crate) fn of_points<'py>(py: Python<'py>, points: &[Vec3]) -> PyResult<Bound<'py, PyArray2<f32>>> {
     PyArray1::from_slice(py, bytemuck::cast_slice(points)).reshape([points.len(), 3])
@@ -84,11 +145,6 @@ pub(crate) fn of_points<'py>(py: Python<'py>, points: &[Vec3]) -> PyResult<Bound
 pub(crate) fn of_frames(py: Python<'_>, positions: Vec<f32>, frames: usize) -> PyResult<Bound<'_, PyArray3<f32>>> {
     let points = positions.len() / 3 / frames.max(1);
     PyArray1::from_vec(py, positions).reshape([frames, points, 3])
-}
-
-/// Array of shape (n, 3) of indices.
-pub(crate) fn of_triangles<'py>(py: Python<'py>, triangles: &[[u32; 3]]) -> PyResult<Bound<'py, PyArray2<u32>>> {
-    PyArray1::from_slice(py, triangles.as_flattened()).reshape([triangles.len(), 3])
 }
 
 /// Rows of 4 × 4 matrices.

@@ -7,7 +7,7 @@ use crate::errors::invalid;
 use crate::scene::{Model, scene_of};
 use crate::work::run;
 
-/// Adds levels of detail.
+#[doc = docs!("make_levels")]
 #[pyfunction]
 #[pyo3(signature = (model, *, ratios=None, max_poses=None, progress=None))]
 pub(crate) fn make_levels(

@@ -11,12 +11,14 @@ use numpy::{PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use crate::arrays::{floats, indices, of_frames, of_points, of_triangles, points, shape, unshared};
+use crate::arrays::{
+    floats, indices, of_frames, of_points, points, shape, unshared, view_frames, view_points, view_triangles,
+};
 use crate::errors::exception;
 use crate::scene::write;
 use crate::work::run;
 
-/// A mesh with frames at a constant frame rate.
+#[doc = docs!("MeshSequence")]
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct MeshSequence {
     pub(crate) inner: Sequence,
@@ -118,33 +120,41 @@ impl MeshSequence {
     }
 
     #[getter]
-    fn faces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
-        of_triangles(py, self.inner.mesh().triangles())
+    fn faces<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        view_triangles(this.get().inner.mesh().triangles(), this.clone().into_any())
     }
 
     #[getter]
-    fn rest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        of_points(py, self.inner.mesh().points())
+    fn rest<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        view_points(this.get().inner.mesh().points(), this.clone().into_any())
     }
 
-    /// All frames; frames that are computed or stored in a file are read on access.
+    #[doc = docs!("MeshSequence.frames")]
     #[getter]
-    fn frames<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
-        let loaded = run(py, None, |_| Ok(self.inner.load()?))?;
+    fn frames<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        let inner = &this.get().inner;
+        if let Some(positions) = inner.positions() {
+            return view_frames(positions, inner.frame_count(), this.clone().into_any());
+        }
+        let loaded = run(this.py(), None, |_| Ok(inner.load()?))?;
         let positions = loaded.positions().unwrap_or_default();
-        of_frames(py, bytemuck::cast_slice(positions).to_vec(), loaded.frame_count())
+        of_frames(this.py(), bytemuck::cast_slice(positions).to_vec(), loaded.frame_count())
     }
 
     fn __len__(&self) -> usize {
         self.inner.frame_count()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, frame: isize) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let count = self.inner.frame_count();
+    fn __getitem__<'py>(this: &Bound<'py, Self>, frame: isize) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let inner = &this.get().inner;
+        let (count, points) = (inner.frame_count(), inner.point_count());
         let index = if frame < 0 { frame.checked_add_unsigned(count) } else { Some(frame) };
         let index = index.and_then(|index| usize::try_from(index).ok()).filter(|&index| index < count);
         let index = index.ok_or_else(|| PyIndexError::new_err(format!("frame {frame} of {count} frames")))?;
-        of_points(py, &run(py, None, |_| Ok(self.inner.frame(index)?.into_owned()))?)
+        if let Some(positions) = inner.positions() {
+            return view_points(&positions[index * points..][..points], this.clone().into_any());
+        }
+        of_points(this.py(), &run(this.py(), None, |_| Ok(inner.frame(index)?.into_owned()))?)
     }
 
     #[pyo3(signature = (path, *, force=false))]

@@ -2,29 +2,33 @@
 
 use std::path::PathBuf;
 
+use dermis::mesh::MeshSequence as Sequence;
 use dermis::skin::fit::{Bones, Corrections, SkeletonKind};
-use dermis::skin::{BoneModel, Fit, FitOptions};
-use numpy::{PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods};
+use dermis::skin::{Animation, Fit, FitOptions, RigOptions};
+use dermis::{FitRigOptions, ToScene};
+use numpy::{PyArray2, PyArray3, PyArray4};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 use serde_json::json;
 
-use crate::arrays::{matrix, of_frames, of_json, of_points, of_triangles};
+use crate::arrays::{of_json, of_points, view_points, view_triangles};
 use crate::errors::{exception, invalid};
-use crate::scene::{lines, transforms, write};
+use crate::options::{BONE_MODELS, chosen};
+use crate::rigs;
+use crate::scene::{lines, scene_of, write};
 use crate::sequence::MeshSequence;
 use crate::work::run;
 
 /// Maximum rank in a search for a distortion.
 const MAX_RANK: usize = 256;
 
-/// A skin and the report of its fit.
+#[doc = docs!("Skin")]
 #[pyclass(module = "dermis", frozen)]
 pub(crate) struct Skin {
     pub(crate) fit: Fit,
+    sequences: Vec<Sequence>,
 }
 
-/// Fits bones, weights and corrections to one or more sequences of a mesh.
+#[doc = docs!("fit_skin")]
 #[pyfunction]
 #[pyo3(signature = (sequence, *, bones=None, error=None, tolerance=None, rank=None, rank_error=None, influences=None,
     bone_model=None, smoothness=None, refine=None, keep_rest=None, skeleton=None, progress=None))]
@@ -53,35 +57,83 @@ pub(crate) fn fit_skin(
         (None, None, Some(epsilon)) => Bones::Tolerance(epsilon),
         _ => return Err(invalid("bones, error and tolerance exclude each other")),
     };
-    options.corrections = match (rank, rank_error) {
-        (None, None) => options.corrections,
-        (Some(rank), None) => Corrections::Rank(rank),
-        (max, Some(percent)) => Corrections::ForDistortion { percent, max_rank: max.unwrap_or(MAX_RANK) },
-    };
+    options.corrections = corrections(rank, rank_error, options.corrections);
     options.influences = influences.unwrap_or(options.influences);
-    options.bone_model = bone_model.map_or(Ok(options.bone_model), bone_model_of)?;
+    options.bone_model = chosen("bone_model", bone_model, &BONE_MODELS, options.bone_model)?;
     options.refine.smoothness = smoothness.unwrap_or(options.refine.smoothness);
     options.refine.max_iterations = refine.unwrap_or(options.refine.max_iterations);
     options.refine.keep_rest = keep_rest.unwrap_or(options.refine.keep_rest);
-    options.skeleton = match skeleton {
-        None => None,
-        Some("fixed") => Some(SkeletonKind::Fixed),
-        Some("free") => Some(SkeletonKind::Free),
-        Some(other) => return Err(invalid(format!("skeleton: '{other}', expected 'fixed' or 'free'"))),
-    };
-    let sequences = if let Ok(one) = sequence.cast::<MeshSequence>() {
-        vec![one.get().inner.clone()]
-    } else {
-        let all = sequence.try_iter()?.map(|item| Ok(item?.cast::<MeshSequence>()?.get().inner.clone()));
-        all.collect::<PyResult<Vec<_>>>()?
-    };
-    Ok(Skin { fit: run(py, progress, |progress| dermis::fit_skin_with(&sequences, &options, progress))? })
+    let kinds = [("fixed", Some(SkeletonKind::Fixed)), ("free", Some(SkeletonKind::Free))];
+    options.skeleton = chosen("skeleton", skeleton, &kinds, options.skeleton)?;
+    let sequences = sequences_of(sequence)?;
+    let fit = run(py, progress, |progress| dermis::fit_skin_with(&sequences, &options, progress))?;
+    Ok(Skin { fit, sequences })
 }
 
-fn bone_model_of(name: &str) -> PyResult<BoneModel> {
-    let models = [BoneModel::Rigid, BoneModel::Scaled, BoneModel::Flexible];
-    let found = models.into_iter().find(|model| model.name() == name);
-    found.ok_or_else(|| invalid(format!("bone_model: '{name}', expected 'rigid', 'scaled' or 'flexible'")))
+#[doc = docs!("fit_rig")]
+#[pyfunction]
+#[pyo3(signature = (rig, sequence, *, helpers=None, rotations_only=None, lock_weights=None, clips=None, rank=None,
+    rank_error=None, influences=None, bone_model=None, smoothness=None, refine=None, keep_rest=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn fit_rig(
+    py: Python<'_>,
+    rig: &Bound<'_, PyAny>,
+    sequence: &Bound<'_, PyAny>,
+    helpers: Option<usize>,
+    rotations_only: Option<bool>,
+    lock_weights: Option<bool>,
+    clips: Option<Vec<String>>,
+    rank: Option<usize>,
+    rank_error: Option<f64>,
+    influences: Option<usize>,
+    bone_model: Option<&str>,
+    smoothness: Option<f64>,
+    refine: Option<usize>,
+    keep_rest: Option<bool>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Skin> {
+    let scene = scene_of(rig)?;
+    let sequences = sequences_of(sequence)?;
+    let mut fit = FitOptions::default();
+    fit.corrections = corrections(rank, rank_error, fit.corrections);
+    fit.influences = influences.unwrap_or(fit.influences);
+    fit.bone_model = chosen("bone_model", bone_model, &BONE_MODELS, fit.bone_model)?;
+    fit.refine.smoothness = smoothness.unwrap_or(fit.refine.smoothness);
+    fit.refine.max_iterations = refine.unwrap_or(fit.refine.max_iterations);
+    fit.refine.keep_rest = keep_rest.unwrap_or(fit.refine.keep_rest);
+    let defaults = RigOptions::default();
+    let rig = RigOptions {
+        helpers: helpers.unwrap_or(defaults.helpers),
+        rotations_only: rotations_only.unwrap_or(defaults.rotations_only),
+        lock_weights: lock_weights.unwrap_or(defaults.lock_weights),
+    };
+    let options = FitRigOptions { fit, rig, clips: clips.unwrap_or_default() };
+    let fit = run(py, progress, |progress| {
+        let object = dermis::fit_rig::rigged_object(&scene)?;
+        let animation =
+            |sequence: &Sequence| Animation { name: sequence.name().to_owned(), sequence: sequence.clone() };
+        let animations: Vec<Animation> = sequences.iter().map(animation).collect();
+        dermis::fit_rig_with(&object, (sequences[0].mesh(), &animations), &options, progress)
+    })?;
+    Ok(Skin { fit, sequences })
+}
+
+/// One sequence, or all sequences of an iterable.
+fn sequences_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<Sequence>> {
+    if let Ok(one) = value.cast::<MeshSequence>() {
+        return Ok(vec![one.get().inner.clone()]);
+    }
+    let all = value.try_iter()?.map(|item| Ok(item?.cast::<MeshSequence>()?.get().inner.clone()));
+    let all = all.collect::<PyResult<Vec<_>>>()?;
+    if all.is_empty() { Err(invalid("sequence: at least one MeshSequence is required")) } else { Ok(all) }
+}
+
+fn corrections(rank: Option<usize>, rank_error: Option<f64>, default: Corrections) -> Corrections {
+    match (rank, rank_error) {
+        (None, None) => default,
+        (Some(rank), None) => Corrections::Rank(rank),
+        (max, Some(percent)) => Corrections::ForDistortion { percent, max_rank: max.unwrap_or(MAX_RANK) },
+    }
 }
 
 #[pymethods]
@@ -97,13 +149,13 @@ impl Skin {
     }
 
     #[getter]
-    fn rest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        of_points(py, self.fit.skin.mesh().points())
+    fn rest<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        view_points(this.get().fit.skin.mesh().points(), this.clone().into_any())
     }
 
     #[getter]
-    fn faces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
-        of_triangles(py, self.fit.skin.mesh().triangles())
+    fn faces<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        view_triangles(this.get().fit.skin.mesh().triangles(), this.clone().into_any())
     }
 
     #[getter]
@@ -121,58 +173,56 @@ impl Skin {
         self.fit.skin.clips().iter().map(|clip| clip.name().to_owned()).collect()
     }
 
-    /// The weights as a matrix of points × bones: a `scipy.sparse.csr_array` if `SciPy` is installed, otherwise an
-    /// array.
+    #[doc = docs!("Skin.weights")]
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rig = self.fit.skin.rig();
-        let (weights, bones) = (rig.weights(), rig.joints().len());
-        let Ok(sparse) = py.import("scipy.sparse") else {
-            let dense = PyArray1::from_vec(py, weights.to_dense(bones));
-            return dense.call_method1("reshape", (weights.point_count(), bones));
-        };
-        let (mut starts, mut columns, mut values) = (vec![0_i32], Vec::new(), Vec::new());
-        for row in weights.rows() {
-            for (bone, weight) in row {
-                columns.push(i32::try_from(bone).unwrap_or(i32::MAX));
-                values.push(weight);
-            }
-            starts.push(i32::try_from(values.len()).map_err(|_| invalid("too many weights"))?);
-        }
-        let parts = (PyArray1::from_vec(py, values), PyArray1::from_vec(py, columns), PyArray1::from_vec(py, starts));
-        let options = PyDict::new(py);
-        options.set_item("shape", PyTuple::new(py, [weights.point_count(), bones])?)?;
-        sparse.getattr("csr_array")?.call((parts,), Some(&options))
+        rigs::weights(py, self.fit.skin.rig())
     }
 
-    /// World transforms of the bones in a clip, of shape (frames, bones, 4, 4).
+    #[doc = docs!("Skin.transforms")]
     #[pyo3(signature = (clip=None))]
-    fn transforms<'py>(&self, py: Python<'py>, clip: Option<&str>) -> PyResult<Bound<'py, PyArray4<f64>>> {
-        let index = self.clip_index(clip)?;
-        transforms(py, &self.fit.skin.clips()[index])
+    fn transforms<'py>(
+        &self,
+        py: Python<'py>,
+        clip: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray4<f64>>> {
+        rigs::transforms(py, &self.fit.skin.clips()[self.clip_index(clip)?])
     }
 
-    /// World transforms of the bones in the bind pose, of shape (bones, 4, 4).
+    #[doc = docs!("Skin.bind")]
     #[getter]
     fn bind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let joints = self.fit.skin.rig().joints();
-        let all: Vec<f64> = joints.iter().flat_map(|joint| matrix(&joint.bind())).collect();
-        PyArray1::from_vec(py, all).reshape([joints.len(), 4, 4])
+        rigs::bind(py, self.fit.skin.rig().joints())
     }
 
-    /// Shapes of the corrections, of shape (rank, points, 3).
+    #[doc = docs!("Skin.basis")]
     #[getter]
     fn basis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
-        let shapes = self.fit.skin.rig().shapes();
-        let all: Vec<f32> =
-            shapes.iter().flat_map(|shape| bytemuck::cast_slice::<_, f32>(&shape.offsets).iter().copied()).collect();
-        if shapes.is_empty() {
-            return Ok(PyArray3::zeros(py, [0, self.fit.skin.mesh().point_count(), 3], false));
-        }
-        of_frames(py, all, shapes.len())
+        rigs::basis(py, self.fit.skin.rig())
     }
 
-    /// Positions in a frame of a clip.
+    #[doc = docs!("Skin.coefficients")]
+    #[pyo3(signature = (clip=None))]
+    fn coefficients<'py>(
+        &self,
+        py: Python<'py>,
+        clip: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        rigs::coefficients(py, &self.fit.skin.clips()[self.clip_index(clip)?])
+    }
+
+    #[doc = docs!("Skin.plot")]
+    #[pyo3(signature = (clip=None))]
+    fn plot<'py>(this: &Bound<'py, Self>, clip: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let py = this.py();
+        let index = this.get().clip_index(clip)?;
+        let sequences = &this.get().sequences;
+        let inner = sequences.get(index).ok_or_else(|| invalid("the clip was not fitted to a sequence"))?.clone();
+        let name = this.get().fit.skin.clips()[index].name();
+        py.import("dermis._plot")?.getattr("plot_errors")?.call1((this, MeshSequence { inner }, name))
+    }
+
+    #[doc = docs!("Skin.pose")]
     fn pose<'py>(
         &self,
         py: Python<'py>,
@@ -187,6 +237,9 @@ impl Skin {
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (measures, quality) = (&self.fit.measures, &self.fit.quality);
         let metrics = json!({
+            "bones": self.fit.skin.bone_count(),
+            "rank": self.fit.skin.rank(),
+            "influences": self.fit.skin.rig().weights().max_influences(),
             "distortion_percent": measures.distortion_percent,
             "distortion_percent_by_rank": measures.distortion_percent_by_rank,
             "erms": measures.erms,
@@ -194,6 +247,7 @@ impl Skin {
             "normal_error_rms": measures.normal_error_rms,
             "crossfade_stretch_percent": quality.crossfade_stretch_percent,
             "compression": self.fit.compression,
+            "near_rigid_fraction": self.fit.near_rigid_fraction,
             "seconds": self.fit.seconds.iter().map(|(stage, seconds)| (*stage, *seconds))
                 .collect::<std::collections::BTreeMap<_, _>>(),
         });
@@ -220,8 +274,15 @@ impl Skin {
 }
 
 impl Skin {
-    fn clip_index(&self, clip: Option<&str>) -> PyResult<usize> {
+    /// Index of a clip given by name or index; of the first one by default.
+    fn clip_index(&self, clip: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         let names: Vec<&str> = self.fit.skin.clips().iter().map(|clip| clip.name()).collect();
-        clip.map_or(Ok(0), |clip| dermis::find_clip(clip, &names)).map_err(exception)
+        let Some(clip) = clip else { return Ok(0) };
+        dermis::find_clip(&clip.str()?.to_string(), &names).map_err(exception)
+    }
+
+    /// The skin as a scene.
+    pub(crate) fn scene(&self) -> dermis::mesh::Scene {
+        self.fit.to_scene()
     }
 }

@@ -6,13 +6,15 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors::exception;
+use crate::options::{UNDERLYING, chosen};
 use crate::scene::{Model, scene_of};
 use crate::sequence::MeshSequence;
 use crate::work::run;
 
-/// Learns multi-weights from a rig and its shapes.
+#[doc = docs!("train_envelope")]
 #[pyfunction]
-#[pyo3(signature = (rig, targets=None, *, clip=None, mesh=None, frames=None, smoothness=None, fade=None, progress=None))]
+#[pyo3(signature = (rig, targets=None, *, clip=None, mesh=None, frames=None, smoothness=None, retained_variance=None,
+    influences=None, underlying=None, fade=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn train_envelope(
     py: Python<'_>,
@@ -22,6 +24,9 @@ pub(crate) fn train_envelope(
     mesh: Option<String>,
     frames: Option<&str>,
     smoothness: Option<f64>,
+    retained_variance: Option<f64>,
+    influences: Option<usize>,
+    underlying: Option<&str>,
     fade: Option<bool>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
@@ -34,6 +39,9 @@ pub(crate) fn train_envelope(
     let examples = ExampleOptions { mesh, clip, frames, targets, ..ExampleOptions::default() };
     let mut options = EnvelopeOptions::default();
     options.train.smoothness = smoothness.or(options.train.smoothness);
+    options.train.retained_variance = retained_variance.unwrap_or(options.train.retained_variance);
+    options.train.linear_influences = influences.unwrap_or(options.train.linear_influences);
+    options.train.underlying = chosen("underlying", underlying, &UNDERLYING, options.train.underlying)?;
     options.fade = fade.unwrap_or(options.fade);
     let envelope = run(py, progress, |progress| {
         let set = TrainingSet::new(&scene, &examples)?;

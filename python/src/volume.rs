@@ -1,32 +1,41 @@
 //! Volume preservation.
 
-use dermis::active::volume::{Mode, VolumeOptions};
+use dermis::active::volume::{Target, VolumeOptions, effects_from_toml};
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors::invalid;
+use crate::options::{MODES, chosen};
 use crate::scene::{Model, scene_of};
 use crate::work::run;
 
-/// Adds a layer that preserves the volume.
+#[doc = docs!("keep_volume")]
 #[pyfunction]
-#[pyo3(signature = (model, *, mode=None, cap=None, progress=None))]
+#[pyo3(signature = (model, *, mode=None, cap=None, target=None, effects=None, attribute=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn keep_volume(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     mode: Option<&str>,
     cap: Option<bool>,
+    target: Option<&Bound<'_, PyAny>>,
+    effects: Option<&str>,
+    attribute: Option<String>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     let scene = scene_of(model)?;
-    let mut options = VolumeOptions::default();
-    options.mode = match mode {
-        None => options.mode,
-        Some("exact") => Mode::Exact,
-        Some("fast") => Mode::Fast,
-        Some("global") => Mode::Global,
-        Some(other) => return Err(invalid(format!("mode: '{other}', expected 'exact', 'fast' or 'global'"))),
-    };
+    let mut options = VolumeOptions { body_attribute: attribute, ..VolumeOptions::default() };
+    options.mode = chosen("mode", mode, &MODES, options.mode)?;
+    if let Some(target) = target {
+        options.target = match target.extract::<f64>() {
+            Ok(factor) => Target::new(vec![[0.0, factor]]),
+            Err(_) => Target::new(target.extract::<Vec<[f64; 2]>>()?),
+        }
+        .map_err(|error| invalid(format!("target: {error}")))?;
+    }
+    if let Some(effects) = effects {
+        options.effects = effects_from_toml(effects).map_err(|error| invalid(format!("effects: {error}")))?;
+    }
     options.cap = cap.unwrap_or(options.cap);
     let kept = run(py, progress, |progress| dermis::keep_volume_with(&scene, &options, progress))?;
     let [intersections_before, intersections_after] = kept.intersections();

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import re
+import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dermis
 
-ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="session")
-def gallop() -> dermis.MeshSequence:
-    return dermis.load("sample:gallop").sequence()
-
-
-@pytest.fixture(scope="session")
-def skin(gallop: dermis.MeshSequence) -> dermis.Skin:
-    return dermis.fit_skin(gallop, bones=12, rank=2, refine=8)
+# Time to stop after Ctrl-C: half a second on an idle machine with an optimized build, which is not the usual case.
+LATENCY_S = 0.5 if os.environ.get("DERMIS_OPTIMIZED") else 10.0
 
 
 def rising(frames: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -171,7 +161,9 @@ def test_ctrl_c_stops_within_half_a_second(gallop):
     start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         dermis.fit_skin(gallop, bones=60, refine=10_000)
-    print(f"stopped {time.perf_counter() - start - 0.3:.2f} s after Ctrl-C")
+    seconds = time.perf_counter() - start - 0.3
+    print(f"stopped {seconds:.2f} s after Ctrl-C")
+    assert seconds < LATENCY_S
 
 
 def test_two_threads_fit_at_once(gallop):
@@ -205,8 +197,7 @@ def test_a_fork_is_rejected_with_the_reason(gallop):
     child.join()
 
 
-def test_envelope_volume_wrinkles_and_levels(tmp_path):
-    arm = dermis.load("sample:arm")
+def test_envelope_volume_wrinkles_and_levels(arm, tmp_path):
     model = dermis.train_envelope(arm, frames="::12", smoothness=1e-6)
     assert model.metrics["rms_error"] < model.metrics["linear_rms_error"]
     assert len(model.scene.objects[0].layers) == 1
@@ -219,18 +210,9 @@ def test_envelope_volume_wrinkles_and_levels(tmp_path):
     assert levels.metrics["objects"][0]["levels"][0]["ratio"] == 0.5
 
 
-def test_a_simulation_is_an_iterator():
-    body = dermis.build_body("sample:body")
+def test_a_simulation_is_an_iterator(body):
     simulation = dermis.simulate(body, settle=0.05)
     frames = [points for points, _ in zip(simulation, range(3))]
     assert len(frames) == 3 and frames[0].shape == frames[1].shape and simulation.metrics["fem_elements"] > 0
     with pytest.raises(dermis.InputError, match="no such clip"):
         dermis.simulate(body, clip="flying")
-
-
-def test_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    for block in blocks:
-        exec(block, {})
-    assert (tmp_path / "gallop.glb").exists()
