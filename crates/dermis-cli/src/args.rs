@@ -9,7 +9,7 @@ use crate::parse::{count, memory};
 
 /// Last line of every help text.
 pub(crate) const EXIT_CODES: &str =
-    "Exit codes: 0 success, 1 quality target not met or fit stopped early, 2 error or interruption.";
+    "Exit codes: 0 success, 1 quality target not met, result rejected or fit stopped early, 2 error or interruption.";
 
 /// Options that every command accepts.
 #[derive(Debug, Clone, clap::Args)]

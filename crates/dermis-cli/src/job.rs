@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dermis::ToScene;
-use dermis::io::{ReadOptions, WriteOptions, Written};
+use dermis::io::{ReadOptions, WriteOptions, Written, reads};
 use dermis::mesh::{Note, Scene};
 use serde::Serialize;
 
@@ -49,6 +49,7 @@ struct Summary<'a, F> {
     written: Option<WrittenFacts<'a>>,
     missed: &'a [String],
     notes: Vec<NoteFacts>,
+    read: Vec<String>,
     seconds: &'a Stopwatch,
 }
 
@@ -159,6 +160,7 @@ impl<'a> Job<'a> {
             written,
             missed: &self.missed,
             notes: NoteFacts::each_once(&self.notes),
+            read: reads::files().iter().map(|file| file.display().to_string()).collect(),
             seconds: &self.clock,
         };
         match self.shared.format {

@@ -51,6 +51,10 @@ fn main() -> ExitCode {
 fn prepare(shared: &args::Shared) -> Result<(), Diagnostic> {
     interrupt::listen(shared.clone())?;
     dermis::io::budget::set_max_memory(shared.max_memory);
+    if shared.format == Format::Json {
+        // The summary lists the files that were read.
+        dermis::io::reads::record();
+    }
     if let Some(threads) = shared.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().map_err(|error| Diagnostic::new(format!("cannot start {threads} threads: {error}")))?;

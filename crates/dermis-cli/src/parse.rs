@@ -1,5 +1,7 @@
 //! Parsers of numeric options: values out of range are rejected with the range.
 
+use dermis::io::budget::parse_bytes;
+
 /// Defines parsers of numeric options.
 ///
 /// Values outside the range are rejected with the range in the message; clap adds option and value.
@@ -79,13 +81,7 @@ pub(crate) fn coordinates(text: &str) -> Result<[f32; 3], String> {
 
 /// A number of bytes, with K, M, G or T for powers of 1024.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    const UNITS: [char; 4] = ['K', 'M', 'G', 'T'];
-    let text = text.trim().to_ascii_uppercase();
-    let text = text.strip_suffix('B').unwrap_or(&text);
-    let power = UNITS.iter().position(|unit| text.ends_with(*unit)).map_or(0, |index| index + 1);
-    let number = text.strip_suffix(UNITS).unwrap_or(text).parse::<f64>().ok();
-    let bytes = number.map(|number| number * 1024f64.powi(power as i32));
-    let bytes = bytes.filter(|bytes| (1_048_576.0..1e18).contains(bytes)).map(|bytes| bytes as u64);
+    let bytes = parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| "it must be a number of bytes of at least 1M, such as 500M or 8G".to_owned())
 }
 

@@ -45,6 +45,15 @@ fn check(text: &str) -> (String, Vec<String>) {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         updated.extend([line, "\n"]);
+        if let Some(name) = line.strip_prefix("```toml ") {
+            let mut contents = String::new();
+            while let Some(line) = lines.next_if(|line| *line != "```") {
+                contents.extend([line, "\n"]);
+            }
+            std::fs::write(sandbox.path(name), &contents).unwrap();
+            updated += &contents;
+            continue;
+        }
         if line != "```console" {
             continue;
         }

@@ -15,6 +15,8 @@ fn levels_are_written_into_the_asset_or_to_separate_files() {
     let object = sandbox.read("arm.glb").objects.remove(0);
     assert_eq!(object.levels.len(), 2);
     assert_eq!(object.levels[1].mesh.triangle_count() as u64, levels[1]["triangles"].as_u64().unwrap());
+    let facts = sandbox.succeed(&["inspect", "arm.glb", "--format", "json"]).json();
+    assert_eq!(facts["objects"][0]["levels"][1], levels[1]["triangles"]);
 
     sandbox.succeed(&["lod", "sample:arm", "--ratio", "0.5,0.1", "--separate", "-o", "apart.glb"]);
     let coarse = sandbox.read("apart_lod2.glb").objects.remove(0);
@@ -32,6 +34,8 @@ fn rejects_ratios_and_inputs_without_a_skin() {
     }
     let error = sandbox.fail(&["lod", "sample:gallop", "-o", "out.glb"]);
     assert!(error.contains("no skin") && error.contains("fit a skin"), "{error}");
+    let error = sandbox.fail(&["lod", "sample:arm", "-o", "out.fbx"]);
+    assert!(error.contains("levels of detail") && error.contains("--separate"), "{error}");
     assert!(!sandbox.path("out.glb").exists());
 }
 

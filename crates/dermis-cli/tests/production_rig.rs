@@ -196,9 +196,9 @@ fn targets(clean: &Scene) -> Scene {
 }
 
 /// Keys of the summaries that state files, titles, or sizes of files.
-const NOT_MEASURES: [&str; 16] = [
-    "input", "inputs", "output", "file", "files", "bytes", "file_bytes", "file_ratio", "notes", "model", "body", "rig",
-    "targets", "title", "label", "text",
+const NOT_MEASURES: [&str; 17] = [
+    "input", "inputs", "read", "output", "file", "files", "bytes", "file_bytes", "file_ratio", "notes", "model",
+    "body", "rig", "targets", "title", "label", "text",
 ];
 /// Parts of the keys of times, and of points and poses whose order depends on rounding: the character is symmetric.
 const VARYING: [&str; 4] = ["seconds", "real_time", "per_second", "worst_"];

@@ -121,7 +121,7 @@ fn a_rig_is_kept_and_receives_helpers_or_a_motion() {
     assert_eq!(number(&helped, "distortion_percent_rig"), number(&plain, "distortion_percent_rig"));
     let hand = ["skin", "sample:hand", "--clip", "0", "--frames", "::6", "--rig", "sample:hand", "--format", "json"];
     let solved = sandbox.succeed(&[&hand[..], &["--rotations-only", "--lock-weights"]].concat()).json();
-    // The clip of the hand consists of rotations at joints of fixed offset.
+    // The clip of the hand consists of rotations about joints with fixed offsets.
     assert!(number(&solved, "distortion_percent") < 0.01, "{solved}");
     let printed = sandbox.fail(&skin(&["--helpers", "3"]));
     assert!(printed.contains("--rig"), "{printed}");

@@ -205,3 +205,46 @@ fn the_area_of_simulated_shirts_is_restored() {
         assert!(answer["flash"].as_f64().unwrap() <= 0.003, "{}", answer["flash"]);
     }
 }
+
+/// A sheet of `cells` cells per side that folds along x in eight frames.
+fn folding(cells: u32) -> Scene {
+    let (row, size) = (cells + 1, 12.0 / cells as f32);
+    let points: Vec<Vec3> = (0..row * row).map(|k| Vec3::new((k % row) as f32, (k / row) as f32, 0.0) * size).collect();
+    let corners = (0..cells * cells).map(|k| k % cells + row * (k / cells));
+    let triangles = corners.flat_map(|a| [[a, a + 1, a + row + 1], [a, a + row + 1, a + row]]).collect();
+    let folded = |point: &Vec3, frame: u8| {
+        let amount = 0.02 * f32::from(frame);
+        Vec3::new(point.x * (1.0 - amount), point.y, amount.sqrt() * (1.6 * point.x).sin())
+    };
+    let frames = (0..8).flat_map(|frame| points.iter().map(move |point| folded(point, frame))).collect();
+    let mesh = Arc::new(TriMesh::new(points.clone(), triangles).unwrap());
+    let sequence = MeshSequence::new(mesh, frames, 24.0).unwrap();
+    Scene { objects: vec![Object::of_sequence("cloth", sequence)], ..Scene::default() }
+}
+
+#[test]
+fn folds_are_learned_from_a_fine_simulation() {
+    let sandbox = Sandbox::new();
+    sandbox.write("coarse.npz", &folding(6));
+    sandbox.write("fine.npz", &folding(24));
+    let train = ["wrinkle", "train", "coarse.npz", "fine.npz", "-o", "folds.npz", "--format", "json"];
+    let answer = sandbox.succeed(&train).json();
+    let number = |key: &str| answer[key].as_f64().unwrap();
+    assert!(number("distance") < 0.6 * number("coarse_distance"), "{answer}");
+    let apply = ["wrinkle", "coarse.npz", "--model", "folds.npz", "-o", "out.npz", "--format", "json"];
+    let answer = sandbox.succeed(&apply).json();
+    assert_eq!((&answer["triangles_after"], &answer["min_radius"]), (&Value::from(2 * 24 * 24), &Value::Null));
+    let rejected = [
+        ("wrinkle train fine.npz coarse.npz -o x.npz", "no more than the coarse one"),
+        ("wrinkle train coarse.npz fine.npz -o x.glb", "stored as .npz"),
+        ("wrinkle train coarse.npz fine.npz --frames :2 -o x.npz", "too few"),
+        ("wrinkle sample:flag --frames :2 --model folds.npz -o x.npz", "rest shapes differ"),
+        ("wrinkle coarse.npz --model fine.npz -o x.npz", "no learned folds"),
+        ("wrinkle coarse.npz --model folds.npz --map png -o maps", "cannot be used with"),
+    ];
+    for (command, reason) in rejected {
+        let words: Vec<&str> = command.split(' ').collect();
+        let message = sandbox.fail(&words);
+        assert!(message.contains(reason), "{command}: {message}");
+    }
+}

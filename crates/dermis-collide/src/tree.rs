@@ -17,8 +17,8 @@
 //!
 //! Notation: p̄ is `centre`, μ and Δ are `mean` and `spread` of an influence, ō and ρ those of a shape, R is `radius`,
 //! a is `weight_sum`, δ is `sum_spread`. A region consists of the triangles whose largest weight is on the same bone;
-//! it is a binary tree, split at the median of the longest axis. In each pose, the spheres above the regions are merged
-//! from those below.
+//! it is a binary tree, split at the median of the longest axis. In each pose, the spheres above the regions are
+//! computed by merging those below.
 
 use dermis_mesh::{Object, Rig, TriMesh};
 use glam::DVec3;

@@ -7,8 +7,9 @@
 //! along it.
 //!
 //! Seams and boundaries contribute planes through their edges, orthogonal to the triangles. A weak spring to the collapsed
-//! points keeps the system regular on flat regions. A collapse is rejected if it changes the topology (link condition),
-//! tears a seam, or flips a triangle in any pose. Ties are resolved in favour of the lowest point indices, so the result
+//! points keeps the system regular on flat regions. A collapse is rejected if it changes the topology (link condition) or
+//! flips a triangle in any pose. A collapse that moves a corner of seams, or a point of a seam away from it, keeps the
+//! texture coordinates of the charts without an edge to the new point; it is used if it saves [`LEAVE_SEAM`] times more. Ties are resolved in favour of the lowest point indices, so the result
 //! is deterministic.
 
 use std::cmp::Ordering;
@@ -29,6 +30,8 @@ const SEAM_WEIGHT: f64 = 1.0;
 const SPRING: f64 = 1e-3;
 /// Weight of the squared error of the texture, as a length on the surface.
 const TEXTURE: f64 = 0.02;
+/// Factor of the cost of collapses that change the course of seams.
+const LEAVE_SEAM: f64 = 4.0;
 /// Cosine of the largest angle by which one collapse can rotate a triangle.
 const MIN_COSINE: f64 = 0.15;
 /// Upper bound on points × poses, which limits memory.
@@ -79,6 +82,8 @@ struct Candidate {
     t: f64,
     position: DVec3,
     versions: [u32; 2],
+    /// True if `a` leaves its seams.
+    leaves_seam: bool,
 }
 
 impl PartialEq for Candidate {
@@ -251,12 +256,42 @@ impl Simplification {
         let edge = self.surface.edge(a, b);
         let allowed = match (kinds[a as usize], kinds[b as usize]) {
             (Kind::Free, _) => edge == Edge::Smooth,
-            (Kind::Curve, Kind::Curve | Kind::Fixed) => matches!(edge, Edge::Seam | Edge::Boundary),
+            (Kind::Curve, Kind::Curve | Kind::Corner | Kind::Fixed) => matches!(edge, Edge::Seam | Edge::Boundary),
             _ => false,
         };
         if !allowed {
-            return None;
+            return if matches!(edge, Edge::Smooth | Edge::Seam) { self.leaving_seams(a, b) } else { None };
         }
+        let joined = self.joined(a, b);
+        let (mut cost, t, position) = if kinds[a as usize] == kinds[b as usize] {
+            joined.best()
+        } else {
+            let position = self.surface.points[b as usize];
+            (joined.cost(1.0, position), 1.0, position)
+        };
+        cost += self.texture_cost(a, b, t, position);
+        let versions = [self.versions[a as usize], self.versions[b as usize]];
+        cost.is_finite().then_some(Candidate { cost, a, b, t, position, versions, leaves_seam: false })
+    }
+
+    /// The cheaper collapse of one end of an edge into the other that takes the end off its seams.
+    fn leaving_seams(&self, a: u32, b: u32) -> Option<Candidate> {
+        let into = |(from, to): (u32, u32)| {
+            if !self.surface.can_leave_seams(from) {
+                return None;
+            }
+            self.surface.vertex_moves(from, to)?;
+            let position = self.surface.points[to as usize];
+            let cost = self.joined(from, to).cost(1.0, position) + self.texture_cost(from, to, 1.0, position);
+            let versions = [self.versions[from as usize], self.versions[to as usize]];
+            let cost = LEAVE_SEAM * cost;
+            let candidate = Candidate { cost, a: from, b: to, t: 1.0, position, versions, leaves_seam: true };
+            cost.is_finite().then_some(candidate)
+        };
+        [(a, b), (b, a)].into_iter().filter_map(into).min_by(|one, other| one.cost.total_cmp(&other.cost))
+    }
+
+    fn joined(&self, a: u32, b: u32) -> Joined<'_> {
         let poses = self.poses.len();
         let (of_a, of_b) = (&self.quadrics[a as usize * poses..], &self.quadrics[b as usize * poses..]);
         let sum = |pose: usize| {
@@ -264,30 +299,27 @@ impl Simplification {
             sum += &of_b[pose];
             sum
         };
-        let joined = Joined {
+        Joined {
             simplification: self,
             a,
             b,
             quadrics: (0..poses).map(sum).collect(),
             spring: self.springs[a as usize].plus(self.springs[b as usize]),
-        };
-        let (mut cost, t, position) = if kinds[a as usize] == kinds[b as usize] {
-            joined.best()
-        } else {
-            let position = self.surface.points[b as usize];
-            (joined.cost(1.0, position), 1.0, position)
-        };
-        if self.texture_scale > 0.0 {
-            cost += poses as f64 * TEXTURE * self.texture_scale * self.texture_error(a, b, t, position);
         }
-        let versions = [self.versions[a as usize], self.versions[b as usize]];
-        cost.is_finite().then_some(Candidate { cost, a, b, t, position, versions })
+    }
+
+    fn texture_cost(&self, a: u32, b: u32, t: f64, position: DVec3) -> f64 {
+        if self.texture_scale > 0.0 {
+            self.poses.len() as f64 * TEXTURE * self.texture_scale * self.texture_error(a, b, t, position)
+        } else {
+            0.0
+        }
     }
 
     /// Squared error of the texture coordinates of the triangles around the edge at the new point, times area.
     fn texture_error(&self, a: u32, b: u32, t: f64, position: DVec3) -> f64 {
         let surface = &self.surface;
-        let Some(pairs) = surface.vertex_pairs(a, b) else { return 0.0 };
+        let Some(pairs) = surface.vertex_moves(a, b) else { return 0.0 };
         let new_uv = |vertex: u32| {
             let pair = pairs.iter().find(|pair| pair.0 == vertex || pair.1 == vertex);
             pair.map_or_else(|| self.uv(vertex), |pair| self.uv(pair.0).lerp(self.uv(pair.1), t))
@@ -316,16 +348,21 @@ impl Simplification {
 
     /// Performs a collapse if it is up to date and allowed; pushes the new edges.
     fn apply(&mut self, candidate: &Candidate) -> bool {
-        let Candidate { a, b, t, position, versions, .. } = *candidate;
+        let Candidate { a, b, t, position, versions, leaves_seam, .. } = *candidate;
         if versions != [self.versions[a as usize], self.versions[b as usize]] || !self.keeps_topology(a, b) {
             return false;
         }
-        let Some(pairs) = self.surface.vertex_pairs(a, b) else { return false };
+        let surface = &self.surface;
+        let pairs = if leaves_seam { surface.vertex_moves(a, b) } else { surface.vertex_pairs(a, b) };
+        let Some(pairs) = pairs else { return false };
         let posed = self.joined_poses(a, b, t, position);
         if self.turns_over(a, b, &posed) {
             return false;
         }
         self.surface.collapse(a, b, t, position, &pairs);
+        if leaves_seam {
+            self.surface.update_kinds(b);
+        }
         let poses = self.poses.len();
         let (from, to) = (a as usize * poses, b as usize * poses);
         for (pose, position) in posed.into_iter().enumerate() {
@@ -393,8 +430,9 @@ impl Simplification {
 
 fn freedom(kind: Kind) -> u8 {
     match kind {
-        Kind::Free => 2,
-        Kind::Curve => 1,
+        Kind::Free => 3,
+        Kind::Curve => 2,
+        Kind::Corner => 1,
         Kind::Fixed => 0,
     }
 }

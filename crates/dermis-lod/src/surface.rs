@@ -14,7 +14,9 @@ pub(crate) enum Kind {
     Free,
     /// Exactly two special edges of one kind: it can move along them.
     Curve,
-    /// A corner of seams or boundaries, or a non-manifold point: it cannot move.
+    /// A corner of seams: it moves only if this saves more than other collapses.
+    Corner,
+    /// A corner of boundaries, or a non-manifold point: it cannot move.
     Fixed,
 }
 
@@ -169,7 +171,24 @@ impl Surface {
             [] if vertices.len() == 1 => Kind::Free,
             [Edge::Boundary, Edge::Boundary] if vertices.len() == 1 => Kind::Curve,
             [Edge::Seam, Edge::Seam] if vertices.len() <= 2 => Kind::Curve,
+            special if special.iter().all(|&edge| edge == Edge::Seam) => Kind::Corner,
             _ => Kind::Fixed,
+        }
+    }
+
+    /// Returns whether `point` can leave the seams at it: a point of seams that is not on a boundary.
+    pub(crate) fn can_leave_seams(&self, point: u32) -> bool {
+        match self.kinds[point as usize] {
+            Kind::Corner => true,
+            Kind::Curve => self.neighbours(point).into_iter().all(|other| self.edge(point, other) != Edge::Boundary),
+            Kind::Free | Kind::Fixed => false,
+        }
+    }
+
+    /// Determines the kinds of `point` and its neighbours again.
+    pub(crate) fn update_kinds(&mut self, point: u32) {
+        for changed in self.neighbours(point).into_iter().chain([point]) {
+            self.kinds[changed as usize] = self.kind(changed as usize);
         }
     }
 
@@ -192,18 +211,23 @@ impl Surface {
         reached.into_iter().all(|reached| reached)
     }
 
-    /// Vertex of `a` and of `b` in each triangle that contains both; `None` if a vertex of `a` would have to be split
-    /// or has no partner.
-    pub(crate) fn vertex_pairs(&self, a: u32, b: u32) -> Option<Vec<(u32, u32)>> {
+    /// Vertex of `a` and of `b` in each triangle that contains both; `None` if a vertex of `a` would have to be split.
+    /// Vertices of `a` without a partner are to become vertices of `b`.
+    pub(crate) fn vertex_moves(&self, a: u32, b: u32) -> Option<Vec<(u32, u32)>> {
         let both = |triangle: u32| Some((self.vertex_in(triangle, a)?, self.vertex_in(triangle, b)?));
         let mut pairs: Vec<(u32, u32)> = self.shared(a, b).filter_map(both).collect();
         pairs.sort_unstable();
         pairs.dedup();
-        let is_unique = pairs.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        pairs.windows(2).all(|pair| pair[0].0 != pair[1].0).then_some(pairs)
+    }
+
+    /// [`Self::vertex_moves`] if all vertices of `a` have a partner.
+    pub(crate) fn vertex_pairs(&self, a: u32, b: u32) -> Option<Vec<(u32, u32)>> {
+        let pairs = self.vertex_moves(a, b)?;
         let has_partner = |&triangle: &u32| {
             self.vertex_in(triangle, a).is_some_and(|vertex| pairs.iter().any(|pair| pair.0 == vertex))
         };
-        (is_unique && self.around[a as usize].iter().all(has_partner)).then_some(pairs)
+        self.around[a as usize].iter().all(has_partner).then_some(pairs)
     }
 
     /// Joins point `a` to `b`: `t` is the location between them, from `a` to `b`, and `position` the new rest position.
@@ -224,6 +248,7 @@ impl Surface {
                 self.numbers[new] += (1.0 - t) * (self.numbers[old] - self.numbers[new]);
             }
         }
+        let mut moved = Vec::new();
         for triangle in std::mem::take(&mut self.around[from]) {
             let corners = self.corners(triangle);
             if corners.contains(&b) {
@@ -237,9 +262,15 @@ impl Surface {
             for vertex in &mut self.triangles[triangle as usize] {
                 if let Some(&(_, new)) = pairs.iter().find(|pair| pair.0 == *vertex) {
                     *vertex = new;
+                } else if self.vertex_points[*vertex as usize] == a {
+                    moved.push(*vertex);
                 }
             }
             self.around[to].push(triangle);
+        }
+        // Vertices without a partner keep their attributes.
+        for vertex in moved {
+            self.vertex_points[vertex as usize] = b;
         }
     }
 

@@ -238,9 +238,9 @@ fn rejects_missing_negative_and_non_finite_depths() {
     assert_eq!(field.solve(&[1.0]).unwrap_err(), LayersError::Count { found: 1, expected: count });
     let mut values = vec![1.5; count];
     values[2] = -1.0;
-    assert_eq!(field.solve(&values).unwrap_err(), LayersError::RelativeDepth { vertex: 2, value: -1.0 });
+    assert_eq!(field.solve(&values).unwrap_err(), LayersError::RelativeDepth { node: 2, value: -1.0 });
     values[2] = f64::NAN;
-    assert!(matches!(field.solve(&values).unwrap_err(), LayersError::RelativeDepth { vertex: 2, .. }));
+    assert!(matches!(field.solve(&values).unwrap_err(), LayersError::RelativeDepth { node: 2, .. }));
 }
 
 #[test]

@@ -145,7 +145,8 @@ fn from_scene(scene: Scene, options: &BodyOptions) -> Result<Opened, BodyFileErr
     }
     let shapes = object.rig.iter().flat_map(|rig| rig.shapes()).count();
     if shapes > 0 {
-        let message = format!("a body model has no blend shapes of expressions: {shapes} dropped");
+        let message =
+            format!("a body model does not support expressions: the blend shapes of the rig are dropped ({shapes})");
         notes.push(Note::at(&object.name, message));
     }
     let (model, motions) = match &object.rig {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dermis_collide::{Contact, DeformationTree, PosedTree, contacts};
 use dermis_math::progress::{NoProgress, Progress};
 use dermis_mesh::glam::{DAffine3, DVec3};
-use dermis_mesh::{Clip, Note, Object, Scene};
+use dermis_mesh::{Clip, Note, Object, Scene, Units};
 use serde::Serialize;
 
 use crate::error::{CollisionError, Result};
@@ -80,12 +80,14 @@ pub fn collide_with(
     let (first, second) = (first.to_scene(), second.to_scene());
     let mut warnings = Vec::new();
     if first.units != second.units {
-        warnings.push(Note::new(
-            "the assets have different units or up axes: their positions are compared without conversion",
-        ));
+        if contradict(&first.units, &second.units) {
+            return Err(CollisionError::UnitsDiffer.into());
+        }
+        warnings.push(Note::new("one of the assets states no units or up axis: those of the other are assumed"));
     }
     let a = Asset::new(&first, options.clip.as_deref())?;
     let mut b = Asset::new(&second, options.other_clip.as_deref())?;
+    b.translate_meshes(options.offset)?;
     warnings.extend(b.resample_like(&a)?);
     let frame_count = match (a.frame_count(), b.frame_count()) {
         (Some(a), Some(b)) => a.min(b),
@@ -118,6 +120,13 @@ pub fn collide_with(
         }
     }
     Ok(Collision { frame_count, frames, warnings })
+}
+
+/// Returns true if both state a unit or an up axis, and these differ.
+fn contradict(first: &Units, second: &Units) -> bool {
+    let lengths = first.metres_per_unit.zip(second.metres_per_unit);
+    let axes = first.up_axis.zip(second.up_axis);
+    lengths.is_some_and(|(a, b)| (a - b).abs() > 1e-6 * a.abs()) || axes.is_some_and(|(a, b)| a != b)
 }
 
 fn posed(trees: &[DeformationTree]) -> Vec<PosedTree<'_>> {
@@ -177,6 +186,16 @@ impl Asset {
     }
 
     /// Moves the trees to a frame; clips that are shorter keep their last frame.
+    /// Translates meshes without a rig; those with a rig are translated with their joints.
+    fn translate_meshes(&mut self, offset: DVec3) -> Result<()> {
+        for object in self.objects.iter_mut().filter(|object| object.rig.is_none()) {
+            let points = object.mesh.points().iter().map(|point| (point.as_dvec3() + offset).as_vec3()).collect();
+            object.mesh = Arc::new(object.mesh.with_points(points)?);
+        }
+        Ok(())
+    }
+
+    /// Poses the trees; `offset` is the translation of rigs.
     fn set_frame(&self, trees: &mut [PosedTree<'_>], frame: usize, offset: DVec3) -> Result<()> {
         let shift = DAffine3::from_translation(offset);
         for ((object, clip), tree) in self.objects.iter().zip(&self.clips).zip(trees) {

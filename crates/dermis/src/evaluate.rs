@@ -2,7 +2,7 @@
 //!
 //! Layers are evaluated when a frame is read, so a motion can be larger than memory. Recorded frames of a rigged object
 //! are example shapes of the rig; they are its motion only if it has no layers. An object with layers plays its clips,
-//! because layers are made for the rig. Unknown layers are skipped with a warning.
+//! because layers are made for the rig. Unknown layers are skipped with a note.
 
 use std::sync::Arc;
 
@@ -272,7 +272,7 @@ fn beyond_range(object: &Object, range: Option<&TrainedRange>, rig: &Rig, clip: 
     let (degrees, joint) = worst;
     let clip = clip.name();
     let message = format!(
-        "{frames} frames of '{clip}' exceed the trained joint rotations, by up to {degrees:.0}° at '{joint}'; there the multi-weights fade to the linear skin"
+        "{frames} frames of '{clip}' exceed the trained joint rotations, by up to {degrees:.0}° at '{joint}'; there the multi-weights can fade to the linear skin"
     );
     (frames > 0).then(|| Note::at(object.name.clone(), message))
 }

@@ -37,7 +37,7 @@ pub struct FitReport<'a> {
     pub losses_mm2: &'a [f64],
     /// Curves of the method of the paper.
     pub curves: &'a [CurvePoint],
-    /// Relative distance d of each point of the skin.
+    /// Relative depth d of each point of the skin.
     pub thickness: &'a [f32],
     /// Young's modulus under each point of the skin, in pascals.
     pub young_modulus_pa: &'a [f32],
@@ -150,7 +150,7 @@ pub fn fit_report(report: &FitReport<'_>) -> Result<String> {
     html += &paper_curves(report.curves);
     html += "<h2>Flesh</h2>";
     let numbers = |values: &[f32]| -> Vec<f64> { values.iter().map(|&value| f64::from(value)).collect() };
-    html += &picture(report, &numbers(report.thickness), [1.0, 2.0], "Relative distance d, from 1 to 2")?;
+    html += &picture(report, &numbers(report.thickness), [1.0, 2.0], "Relative depth d, from 1 to 2")?;
     let moduli: Vec<f64> = numbers(report.young_modulus_pa).iter().map(|pascal| pascal / 1e3).collect();
     let end = scale_of(moduli.iter());
     html += &picture(report, &moduli, [0.0, end], &format!("Young's modulus, from 0 to {end:.1} kPa"))?;

@@ -1,4 +1,4 @@
-//! A range of frames, `start:end[:step]`, half-open as a slice in Python.
+//! A range of frames, `start:end[:step]`, half-open like a slice in Python.
 //!
 //! Both ends are optional, negative numbers count from the end, and ends outside the frames are clamped to them:
 //! `FrameRange::resolve` agrees with Python's `slice.indices` for positive steps. Unlike in Python, a range without

@@ -58,6 +58,9 @@ pub struct ObjectFacts {
     pub clips: Vec<MotionFacts>,
     pub materials: Vec<String>,
     pub uv_sets: usize,
+    pub color_sets: usize,
+    /// Number of triangles of each level of detail.
+    pub levels: Vec<usize>,
     pub tetrahedra: usize,
     pub attributes: Vec<String>,
     /// The types of the layers on top of the motion.
@@ -144,6 +147,8 @@ fn inspect_object(object: &Object, progress: &dyn Progress) -> Result<ObjectFact
         clips: MotionFacts::of_clips(object),
         materials: materials.map(|material| material.name.clone()).collect(),
         uv_sets: layout.map_or(0, |layout| layout.uvs.len()),
+        color_sets: layout.map_or(0, |layout| layout.colors.len()),
+        levels: object.levels.iter().map(|level| level.mesh.triangle_count()).collect(),
         tetrahedra: object.tets.as_ref().map_or(0, |tets| tets.tetrahedra().len()),
         attributes: object.attributes.keys().cloned().collect(),
         deformers: object.deformers.iter().map(|layer| layer.kind().to_owned()).collect(),

@@ -1,10 +1,10 @@
 //! Correspondence between the points of two files of the same mesh.
 //!
-//! Programs split and order vertices differently, and write other units and axes: the points of an Alembic or FBX file
-//! from Blender do not correspond by index to those of the glTF rig from which it was made. Points are matched by their
-//! positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio of
-//! the extents if that is a ratio of common units; coincident points are distinguished by their UVs. If no shape of one
-//! file is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
+//! Programs split and order vertices differently, and use different units and axes: the points of an Alembic or FBX
+//! file from Blender do not correspond by index to those of the glTF rig from which it was made. Points are matched by
+//! their positions in the rest shape or the first frame, in the file's own axes or with Y and Z exchanged, at the ratio
+//! of the extents if that is a ratio of common units; coincident points are distinguished by their UVs. If no shape of
+//! one file is a shape of the other, points are matched by UVs alone. Every point of the object must be found.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Packed assets: their error and size.
 
-use dermis::pack::{PackedAsset, compare};
+use dermis::pack::{PackedAsset, compare, pack_frames};
 use dermis::prelude::*;
 
 fn packed(input: &impl ToScene, budget: PackBudget) -> PackedAsset {
@@ -86,6 +86,73 @@ fn recorded_frames_and_static_meshes_are_packed() {
     assert!(still.measures.distortion_percent <= 0.1);
     let diagonal = |scene: &Scene| scene.objects[0].mesh.diagonal();
     assert!((diagonal(&read_again(&still)) / diagonal(&scene) - 1.0).abs() < 0.01);
+}
+
+/// A tube along y, half of which rotates about its middle in 10 frames.
+fn bending_tube() -> MeshSequence {
+    const SIDES: usize = 32;
+    let ring = |y: usize| {
+        (0..SIDES).map(move |side| {
+            let angle = std::f32::consts::TAU * side as f32 / SIDES as f32;
+            Vec3::new(angle.cos(), 0.2 * y as f32 - 4.0, angle.sin())
+        })
+    };
+    let points: Vec<Vec3> = (0..40).flat_map(ring).collect();
+    let corner = |y: usize, side: usize| (y * SIDES + side % SIDES) as u32;
+    let quads = (0..39).flat_map(|y| (0..SIDES).map(move |side| (y, side)));
+    let triangles = quads.flat_map(|(y, side)| {
+        let [a, b, c, d] = [corner(y, side), corner(y, side + 1), corner(y + 1, side + 1), corner(y + 1, side)];
+        [[a, b, c], [a, c, d]]
+    });
+    let mesh = Arc::new(TriMesh::new(points.clone(), triangles.collect()).unwrap());
+    let bent = |frame: usize| {
+        let bend = dermis::mesh::glam::Quat::from_rotation_x(0.1 * frame as f32);
+        points.iter().map(move |point| if point.y > 0.0 { bend * *point } else { *point }).collect::<Vec<_>>()
+    };
+    MeshSequence::new(mesh, (0..10).flat_map(bent).collect(), 24.0).unwrap()
+}
+
+#[test]
+fn recorded_frames_become_the_smallest_skin_and_their_error_is_true() {
+    let sequence = bending_tube();
+    let options = PackOptions { budget: PackBudget::Error(1.0), keep_order: true, ..default() };
+    let found = pack_frames(&sequence, &options).unwrap();
+    let measures = found.packed.measures;
+    println!("{} bones, {} corrections, {measures:?}", found.bones, found.rank);
+    assert!(measures.distortion_percent <= 1.0 && found.bones <= 4, "{measures:?}");
+    // The stated error is that of the file, relative to the recorded frames.
+    let played = read_again(&found.packed).sequence().unwrap();
+    let (mut square, mut variation) = (0.0, 0.0);
+    for point in 0..sequence.point_count() {
+        let recorded = |frame: usize| sequence.frame(frame).unwrap()[point].as_dvec3();
+        let mean = (0..10).map(recorded).sum::<dermis::mesh::glam::DVec3>() / 10.0;
+        for frame in 0..10 {
+            square += played.frame(frame).unwrap()[point].as_dvec3().distance_squared(recorded(frame));
+            variation += recorded(frame).distance_squared(mean);
+        }
+    }
+    let percent = 100.0 * (square / variation).sqrt();
+    assert!((percent - measures.distortion_percent).abs() < 1e-3, "{percent} {measures:?}");
+    let frames = dermis::pack(&sequence, &options).unwrap().measures;
+    assert!(2 * measures.packed_bytes < frames.packed_bytes, "{measures:?} {frames:?}");
+
+    let size = PackOptions { budget: PackBudget::Size(measures.packed_bytes + 500), ..options };
+    let limited = pack_frames(&sequence, &size).unwrap().packed.measures;
+    assert!(limited.packed_bytes <= measures.packed_bytes + 500, "{limited:?}");
+    let impossible = PackOptions { budget: PackBudget::Size(100), ..options };
+    assert!(pack_frames(&sequence, &impossible).unwrap_err().to_string().contains("100 bytes"));
+}
+
+#[test]
+fn channels_of_joints_that_rest_and_end_joints_are_dropped() {
+    let scene = skin();
+    let fitted = dermis::skin::Skin::from_object(&scene.objects[0]).unwrap();
+    let with_ends = fitted.to_object_with_ends("horse").unwrap();
+    let options = PackOptions { budget: PackBudget::Error(5.0), ..default() };
+    let packed = dermis::pack(&with_ends, &options).unwrap();
+    assert!(packed.warnings.iter().any(|note| note.message.contains("end joints")), "{:?}", packed.warnings);
+    assert_eq!(read_again(&packed).objects[0].rig.as_ref().unwrap().joints().len(), 8);
+    assert!(packed.measures.distortion_percent <= 5.0);
 }
 
 #[test]

@@ -268,7 +268,6 @@ fn table_of_known_rigs() {
         ("sample:hand", 1),
         ("sample:body", 1),
         ("horse-animations.glb", 4),
-        ("model-horse.glb", 4),
     ];
     let only = std::env::var("CHARACTERS").ok();
     for (name, step) in inputs

@@ -3,9 +3,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::shared_data;
 use dermis::active::intersections::intersecting_pairs;
-use dermis::active::wrinkle::{ClothOptions, RestShape, WrinkledCloth, wrinkle};
+use dermis::active::wrinkle::{
+    ClothOptions, LearnOptions, RestShape, WrinkleMeasures, WrinkledCloth, coarse_cloth, wrinkle,
+};
 use dermis::io::ReadOptions;
 use dermis::math::progress::NoProgress;
 use dermis::mesh::adjacency::Edges;
@@ -129,5 +133,43 @@ fn wrinkles_bring_simplified_shirts_closer_to_the_fine_ones() {
             let (before, after) = (count(&flat), count(&cloth.sequence.frame(frame).unwrap()));
             println!("  frame {frame}: {before} -> {after} intersecting pairs");
         }
+    }
+}
+
+#[test]
+fn folds_learned_from_one_shirt_bring_another_motion_closer_to_the_fine_cloth() {
+    let names = ["vto_tshirt_shape00_128_02.npz", "vto_tshirt_shape00_108_12.npz"];
+    let read = |name: &str| {
+        let path = shared_data(&format!("sequences/{name}"))?;
+        let scene = dermis::io::read(path.to_str()?, &ReadOptions::default()).unwrap();
+        let fine = scene.objects[0].sequence.clone()?;
+        Some((coarse_cloth(&fine, COARSE).unwrap(), fine))
+    };
+    let [Some(first), Some(second)] = names.map(read) else { return };
+    for ((coarse, fine), (new, truth)) in [(&first, &second), (&second, &first)] {
+        let training = dermis::train_wrinkles(coarse, fine, &LearnOptions::default()).unwrap();
+        println!(
+            "training: {:.2} mm, relaxed {:.2}, learned {:.2}, smoothness {}, anchoring {}, {:?}",
+            1e3 * training.coarse_distance,
+            1e3 * training.relaxed_distance,
+            1e3 * training.distance,
+            training.folds.parts().smoothness,
+            training.folds.parts().anchoring,
+            training.curve
+        );
+        let cloth = dermis::wrinkle_learned(new, &Arc::new(training.folds)).unwrap();
+        let before = shape(&locations(new.mesh(), truth.mesh()), new, truth);
+        let after = shape(&own_locations(truth.mesh()), &cloth.sequence, truth);
+        let fine = shape(&own_locations(truth.mesh()), truth, truth);
+        let WrinkleMeasures { flash, intersections_before, intersections_after, seconds_per_frame, .. } =
+            cloth.measures;
+        println!(
+            "new motion: {before:?}\n  learned {after:?}\n  fine {fine:?}, ratio {:.3}",
+            after.distance / before.distance
+        );
+        println!(
+            "  flash {flash:.5}, intersections {intersections_before} -> {intersections_after}, {seconds_per_frame:.3} s"
+        );
+        assert!(after.distance <= 0.75 * before.distance && after.normals < before.normals);
     }
 }

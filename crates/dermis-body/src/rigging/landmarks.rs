@@ -6,7 +6,7 @@
 //! - The wrist is the thinnest section between hand and forearm. The ankle is below the thinnest section of the shin, the
 //!   base of the neck below the thinnest section of the neck.
 //! - The shoulder is inward of the last free section of the arm, along the upper arm.
-//! - Elbow and knee are half-way between their neighbours, or at the bend if the limb is bent.
+//! - Elbow and knee are halfway between their neighbours, or at the bend if the limb is bent.
 //!
 //! The crotch is the point whose distance to the farther foot is smallest.
 

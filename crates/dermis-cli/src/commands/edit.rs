@@ -29,7 +29,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Rigged character, such as a result of 'dermis skin'
+    /// Rigged character, such as an output of 'dermis skin'
     input: String,
     #[command(flatten)]
     output: Output,
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Set the grey value without displacement, at least 0 and below 1; darker pixels are displaced in the opposite direction [default: 0]
     #[arg(long, value_name = "GREY")]
     mid_level: Option<f64>,
-    /// Edit this mesh: its name or path, a unique part of its name, or a pattern with * and ? [default: all with texture coordinates for a map, or the one with the topology of the edited mesh]
+    /// Edit this mesh: its name or path, a unique part of its name, or a pattern with * and ? [default: for a map, all meshes with texture coordinates; otherwise the mesh with the topology of the edited one]
     #[arg(long, value_name = "NAME")]
     mesh: Option<String>,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     input: String,
     #[command(flatten)]
     output: Output,
-    /// Write the reduced radiance transfer to this `NumPy` archive (.npz) [default: not written]
+    /// Write the reduced radiance transfer to this .npz archive [default: not written]
     #[arg(long, value_name = "FILE")]
     transfer: Option<PathBuf>,
     /// Set the order of the spherical harmonics, from 1 to 5; order n has n² coefficients

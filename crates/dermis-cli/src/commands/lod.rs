@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dermis::io::check_target;
+use dermis::io::{FORMATS, Format, check_target};
 use dermis::lod::{LodOptions, target_of};
 use dermis::make_levels::{LeveledScene, ObjectLevels, make_levels_with};
 use serde::Serialize;
@@ -62,6 +62,9 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     for target in &targets {
         check_target(target, &args.output.options())?;
     }
+    if !args.separate {
+        check_levels(&args.output.output)?;
+    }
     let mut job = Job::new(format!("simplifying {}", args.input), shared);
     let mut scene = args.part.read(&args.input, &job)?;
     job.notes.append(&mut scene.notes);
@@ -80,6 +83,20 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     }
     expect_ratios(&mut job, &made);
     job.summarize(&Summary { input: args.input.clone(), objects: made.objects })
+}
+
+/// Checks that the format of an output with all levels supports them.
+fn check_levels(target: &Path) -> Result<(), Diagnostic> {
+    let extension = target.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let is_named = |format: &&Format| format.written_extensions.contains(&extension.as_str());
+    match FORMATS.iter().find(is_named) {
+        Some(format) if !format.holds.levels => {
+            let message = format!("a .{extension} file cannot contain levels of detail");
+            let hint = "use --separate to write one file per level, or write a .glb file";
+            Err(Diagnostic::new(message).in_file(target.display()).hint(hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `hero_lod2.glb` for level 2 of `hero.glb`.
@@ -112,7 +129,7 @@ impl Facts for Summary {
             text.title(&object.name, format!("{} triangles, {poses}", grouped(object.triangles)));
             for (number, level) in object.levels.iter().enumerate() {
                 let size = format!("{} triangles, {} points", grouped(level.triangles), grouped(level.points));
-                let error = format!("posed error {:.4} % RMS, {:.3} % at most", level.rms_percent, level.max_percent);
+                let error = format!("posed error {:.4} % RMS, {:.3} % max", level.rms_percent, level.max_percent);
                 text.row(&format!("level {}", number + 1), format!("{size}, {error}"));
             }
         }

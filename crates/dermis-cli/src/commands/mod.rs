@@ -1,5 +1,6 @@
 //! Definition of the command line; each command has its own file.
 
+mod batch;
 mod collide;
 mod completions;
 mod convert;
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     Render(Box<render::Args>),
     View(view::Args),
     Report(report::Args),
+    Batch(batch::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -105,6 +107,7 @@ pub(crate) fn run(command: Command, shared: &Shared) -> Result<ExitCode, Diagnos
         Command::Render(args) => render::run(&args, shared),
         Command::View(args) => view::run(&args, shared),
         Command::Report(args) => report::run(&args, shared),
+        Command::Batch(args) => batch::run(&args, shared),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

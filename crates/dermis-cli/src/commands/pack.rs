@@ -2,7 +2,11 @@
 
 use std::process::ExitCode;
 
-use dermis::pack::{Comparison, PackBudget, PackError, PackMeasures, PackOptions, Rival, compare, pack_with};
+use dermis::mesh::Scene;
+use dermis::pack::{
+    Comparison, FramePacker, PackBudget, PackError, PackMeasures, PackOptions, PackedAsset, PackedFrames, Rival,
+    compare, pack_with,
+};
 use dermis::{ToSequence, Writable};
 use serde::Serialize;
 
@@ -17,7 +21,9 @@ const EXAMPLES: &str = "Examples:
   dermis pack horse.glb --error 0.5 -o small.glb
       the smallest file whose motion differs by at most 0.5 %
   dermis pack horse.glb --size 150kB -o small.glb
-      the most accurate file of at most 150,000 bytes";
+      the most accurate file of at most 150,000 bytes
+  dermis pack frames.npz --fit --error 1.2 -o small.glb
+      the smallest skin whose motion differs from recorded frames by at most 1.2 %";
 
 /// Compress an animated asset to a small glTF file within a maximum error or size
 #[derive(Debug, clap::Args)]
@@ -33,17 +39,27 @@ pub(crate) struct Args {
     /// Limit the size of the file: a number of bytes, or a number with kB or MB
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Option<usize>,
+    #[command(flatten)]
+    mesh: MeshArgs,
+    /// Fit skins to recorded frames and pack the one that gives the best file; errors are relative to the frames
+    #[arg(long)]
+    fit: bool,
+    /// Also print the size of the same motion as raw positions, zipped Alembic and principal components
+    #[arg(long)]
+    compare: bool,
+    #[command(flatten)]
+    part: Input,
+}
+
+/// Treatment of the mesh.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct MeshArgs {
     /// Drop the normal offsets of corrections and blend shapes
     #[arg(long)]
     drop_shape_normals: bool,
     /// Keep the order of points and triangles, at the cost of a larger file
     #[arg(long)]
     keep_order: bool,
-    /// Also print the size of the same motion as raw positions, zipped Alembic and principal components
-    #[arg(long)]
-    compare: bool,
-    #[command(flatten)]
-    part: Input,
 }
 
 /// JSON summary.
@@ -53,7 +69,17 @@ struct Summary {
     #[serde(flatten)]
     measures: PackMeasures,
     #[serde(skip_serializing_if = "Option::is_none")]
+    skin: Option<SkinFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
+}
+
+/// The skin that was fitted to recorded frames.
+#[derive(Debug, Serialize)]
+struct SkinFacts {
+    bones: usize,
+    bone_model: &'static str,
+    rank: usize,
 }
 
 /// Packs the asset, writes it and prints a summary.
@@ -74,8 +100,13 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
         (None, Some(size)) => PackBudget::Size(size),
         (None, None) => default.budget,
     };
-    let options = PackOptions { budget, shape_normals: !args.drop_shape_normals, keep_order: args.keep_order };
-    let mut packed = job.stoppable(|watch| pack_with(&scene, &options, watch)).in_file(&args.input)?;
+    let options =
+        PackOptions { budget, shape_normals: !args.mesh.drop_shape_normals, keep_order: args.mesh.keep_order };
+    let (mut packed, skin) = if args.fit {
+        fitted(&scene, &options, &job).in_file(&args.input)?
+    } else {
+        (job.stoppable(|watch| pack_with(&scene, &options, watch)).in_file(&args.input)?, None)
+    };
     job.notes.append(&mut packed.warnings);
     job.clock.lap("pack");
     let comparison = if args.compare {
@@ -88,7 +119,18 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     };
     let write_options = args.output.options();
     job.write_by(target, |file, watch| packed.write_to(file, &write_options, watch).in_file(&args.input))?;
-    job.summarize(&Summary { input: args.input.clone(), measures: packed.measures, comparison })
+    job.summarize(&Summary { input: args.input.clone(), measures: packed.measures, skin, comparison })
+}
+
+/// The packed skin of recorded frames.
+fn fitted(scene: &Scene, options: &PackOptions, job: &Job<'_>) -> dermis::Result<(PackedAsset, Option<SkinFacts>)> {
+    if scene.objects.iter().any(|object| object.rig.is_some()) {
+        return Err(PackError::HasRig.into());
+    }
+    let sequence = scene.sequence()?;
+    let PackedFrames { packed, bone_model, bones, rank } =
+        job.stoppable(|watch| FramePacker::new(&sequence).in_units(scene.units).pack(options, watch))?;
+    Ok((packed, Some(SkinFacts { bones, bone_model: bone_model.name(), rank })))
 }
 
 /// `150000`, `150kB` or `1.5MB`.
@@ -116,6 +158,9 @@ impl Facts for Summary {
             format!("{}, {ratio:.1} times smaller than {}", bytes(packed_bytes as u64), bytes(unpacked_bytes as u64));
         text.row("packed", format!("{sizes} ({} of JSON)", bytes(json_bytes as u64)));
         text.row("error", format!("E {distortion_percent:.3} %, largest {max_error_percent:.3} % of the diagonal"));
+        if let Some(SkinFacts { bones, bone_model, rank }) = &self.skin {
+            text.row("skin", format!("{bones} {bone_model} bones, {rank} corrections"));
+        }
         let Some(Comparison { raw, zipped_alembic, principal_components }) = &self.comparison else { return };
         text.row("raw positions", bytes(raw.bytes as u64));
         text.row("zipped Alembic", bytes(zipped_alembic.bytes as u64));

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FIT", required = true)]
     fits: Vec<String>,
     /// Compare with this motion: recorded frames, or a clip of a rigged or morphed mesh; --clip and --mesh select it,
-    /// and --scale, --units and --up correct its units
+    /// and --scale, --units and --up correct its units and axes
     #[arg(long, value_name = "FILE")]
     sequence: String,
     /// Compare with this clip of the sequence: its name, a unique part of its name, or its index from 0 [default: the first]

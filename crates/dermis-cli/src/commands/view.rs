@@ -1,6 +1,6 @@
 //! `dermis view`: shows files in the browser.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -29,7 +29,9 @@ const EXAMPLES: &str = "Examples:
   dermis view hero.glb --paint stiffness -o painted.glb
       paint an attribute with a brush
   dermis view model.npz --clip run -o painted.npz
-      simulate a layered body: pull, poke and paint the flesh";
+      simulate a layered body: pull, poke and paint the flesh
+  dermis view lit.glb --light lit.npz
+      precomputed light with soft shadows under a rotating sun";
 
 /// Open files in the browser: play, compare, measure, sculpt and paint
 ///
@@ -44,6 +46,9 @@ pub(crate) struct Args {
     /// Show this clip first: its name, a unique part of its name, or its index from 0 [default: the first]
     #[arg(long, value_name = "CLIP", requires = "files")]
     clip: Option<String>,
+    /// Show the first file under the light in this archive, written by `dermis light --transfer`
+    #[arg(long, value_name = "FILE", requires = "files")]
+    light: Option<PathBuf>,
     /// Serve the page on this port [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -53,8 +58,12 @@ pub(crate) struct Args {
     /// Paint this attribute with the brush, with values from 0 to 1 [default: mask]
     #[arg(long, value_name = "NAME")]
     paint: Option<String>,
-    #[command(flatten)]
-    output: OptionalOutput,
+    /// Save edits to this file; its extension selects the format [default: offer them as a download]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace existing outputs
+    #[arg(long, requires = "output")]
+    force: bool,
     #[command(flatten)]
     units: InputUnits,
 }
@@ -64,8 +73,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     if let Some(reason) = dermis_view::missing_page() {
         return Err(no_page(reason));
     }
-    args.output.check()?;
-    if let Some(output) = &args.output.output {
+    OptionalOutput { output: args.output.clone(), force: args.force }.check()?;
+    if let Some(output) = &args.output {
         check_output(output).map_err(|error| unwritable(output, &error))?;
     }
     let assets = Arc::new(AssetStore::default());
@@ -73,8 +82,8 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
     let options = ServeOptions {
         port: args.port,
         paint: args.paint.clone(),
-        output: args.output.output.clone(),
-        force: args.output.force,
+        output: args.output.clone(),
+        force: args.force,
         ..ServeOptions::default()
     };
     let server = Server::bind(assets, options)?;
@@ -96,8 +105,12 @@ pub(crate) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Diagnostic> 
 /// Reads all files into `assets`.
 fn fill(assets: &AssetStore, args: &Args, shared: &Shared) -> Result<(), Diagnostic> {
     let (mut found, mut clips) = (false, Vec::new());
-    for file in &args.files {
+    for (number, file) in args.files.iter().enumerate() {
         let mut asset = read(file, &args.units.applied(ReadOptions::default()), shared)?;
+        if let Some(light) = args.light.as_deref().filter(|_| number == 0) {
+            asset =
+                asset.with_light(light).map_err(|error| Diagnostic::new(error.to_string()).in_file(light.display()))?;
+        }
         asset.first_clip = args.clip.as_deref().and_then(|clip| find_clip(clip, &asset.clip_names()).ok());
         found |= asset.first_clip.is_some();
         clips.extend(asset.clip_names().into_iter().map(ToOwned::to_owned));

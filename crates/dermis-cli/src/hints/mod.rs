@@ -10,6 +10,7 @@ use std::error::Error;
 use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::ClothError;
 use dermis::animations::AnimationsError;
+use dermis::batch::BatchError;
 use dermis::bodies::BodyFileError;
 use dermis::edit::EditError;
 use dermis::error::CollisionError;
@@ -67,6 +68,8 @@ pub(crate) fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error 
     } else if let Some(PictureError::Evaluate(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(PictureError::Render(error)) = error.downcast_ref() {
+        Some(error)
+    } else if let Some(BatchError::Io(error)) = error.downcast_ref() {
         Some(error)
     } else if let Some(LayeredError::Tetrahedra(error)) = error.downcast_ref() {
         Some(error)
@@ -138,8 +141,9 @@ pub(crate) fn details(error: &(dyn Error + 'static)) -> Vec<String> {
     let of_envelope = error.downcast_ref().map(EnvelopeError::details);
     let of_edit = error.downcast_ref().map(EditError::details);
     let of_picture = error.downcast_ref().map(PictureError::details);
+    let of_batch = error.downcast_ref().map(BatchError::details);
     let of_layers = of_volume.or(of_kept_volume).or(of_envelope);
-    of_select.or(of_retarget).or(of_layers).or(of_edit).or(of_picture).unwrap_or_default()
+    of_select.or(of_retarget).or(of_layers).or(of_edit).or(of_picture).or(of_batch).unwrap_or_default()
 }
 
 fn intersections(count: usize, pairs: &[Intersection]) -> Vec<String> {

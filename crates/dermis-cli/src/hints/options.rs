@@ -5,6 +5,7 @@ use std::error::Error;
 use dermis::active::volume::VolumeError;
 use dermis::active::wrinkle::WrinkleError;
 use dermis::animations::AnimationsError;
+use dermis::batch::BatchError;
 use dermis::bodies::BodyFileError;
 use dermis::edit::EditError;
 use dermis::error::CollisionError;
@@ -94,6 +95,9 @@ fn option_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         );
     }
     if let Some(error) = error.downcast_ref::<KeepVolumeError>() {
+        return error.hint();
+    }
+    if let Some(error) = error.downcast_ref::<BatchError>() {
         return error.hint();
     }
     if let Some(error) = error.downcast_ref() {

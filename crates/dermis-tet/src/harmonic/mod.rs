@@ -3,7 +3,7 @@
 //! [`Harmonic`] solves Eq. 3–4, `ΔG = 0` inside with `G` given at fixed nodes: the skin, and optionally the bones, which
 //! stay or follow joints. The matrix depends only on the mesh, so that one factorization serves all right-hand sides:
 //! shape blend shapes, the 9(K−1) pose blend shapes of Eq. 7 with three coordinates each, rest displacements, the
-//! relative distance field (Eq. 14–15) and stiffness.
+//! relative depth (Eq. 14–15) and stiffness.
 //!
 //! The operator is the Laplacian of linear elements ([`laplacian()`]). By default its weights are made non-negative in
 //! a way that still reproduces linear functions ([`EdgeWeights::NonNegative`]), so that results stay within the range

@@ -1,4 +1,4 @@
-//! Construction of a layered body from a body model: tetrahedra, volumetric model, distance field.
+//! Construction of a layered body from a body model: tetrahedra, volumetric model, relative depth.
 
 use std::collections::HashMap;
 use std::time::Instant;

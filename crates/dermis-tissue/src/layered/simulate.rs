@@ -1,9 +1,9 @@
 //! Simulation of a layered body: the pose drives the inside, and the finite elements move the flesh.
 //!
 //! Each frame poses the nodes that drive elements and those of the skin (all others were removed, §4.2); [`Simulation`]
-//! then moves the free nodes in sub-steps. With [`BodySimulationOptions::follow_pose`], all simulated nodes are posed: the
-//! strain of the posed elements is their rest shape, and driven nodes of elements that a pose folds are released and
-//! held by springs. The skin consists of the simulated nodes and, outside the simulated layer, of the posed skin.
+//! then moves the free nodes in substeps. With [`BodySimulationOptions::follow_pose`], all simulated nodes are posed:
+//! the strain of the posed elements is their rest shape, and driven nodes of elements that a pose folds are released
+//! and held by springs. The skin consists of the simulated nodes and, outside the simulated layer, of the posed skin.
 
 use std::time::{Duration, Instant};
 
@@ -252,8 +252,9 @@ impl BodySimulation {
     }
 }
 
-/// Returns the tetrahedra with their nodes at `nodes`, without the elements folded by this, and the number of the
-/// latter. In shapes with touching skin, elements in between can be inverted, which makes them useless as a rest shape.
+/// Returns the tetrahedra with their nodes at `nodes`, without the elements that fold at these positions, and the number
+/// of these elements. In shapes with touching skin, elements in between can be inverted, which makes them useless as a
+/// rest shape.
 pub(crate) fn unfolded(tets: &TetMesh, nodes: &[Vec3]) -> Result<(TetMesh, usize), LayeredError> {
     let is_solid = |tet: &&[u32; 4]| {
         let [before, after] = [tets.nodes(), nodes].map(|nodes| solidity(tet.map(|node| nodes[node as usize])));

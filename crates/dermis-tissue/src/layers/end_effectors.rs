@@ -1,7 +1,7 @@
 //! End effectors: hands, feet and head, whose skin always follows the pose (Kim et al. 2017, §5.4).
 //!
 //! End effectors are found by joint names. The descendants of such a joint, such as the fingers of a hand, belong to it
-//! regardless of their names. A vertex belongs to an end effector if these joints have more than half of its weight.
+//! regardless of their names. A point belongs to an end effector if these joints have more than half of its weight.
 
 use dermis_mesh::SkinWeights;
 
@@ -34,7 +34,7 @@ pub fn end_effector_joints<N: AsRef<str>>(names: &[N], parents: &[Option<usize>]
     chosen
 }
 
-/// Marks vertices with more than half of their weight on `chosen` joints. Joints beyond the end of `chosen` are not
+/// Marks points with more than half of their weight on `chosen` joints. Joints beyond the end of `chosen` are not
 /// chosen.
 pub fn end_effector_vertices(weights: &SkinWeights, chosen: &[bool]) -> Vec<bool> {
     let is_chosen = |joint: u32| chosen.get(joint as usize).copied().unwrap_or(false);

@@ -1,12 +1,12 @@
 //! Relative depth of the layer from the shape of the body: thick flesh gets a thick layer.
 //!
 //! The paper fits `d` to scans, which leaves most of the skin at σ and raises belly, buttocks, thighs and chest.
-//! Without scans, the distance from skin vertex i to the nearest bone b is a substitute. The plain distance selects
+//! Without scans, the distance from skin point i to the nearest bone b is a substitute. The plain distance selects
 //! only the trunk, where the skin is far from the spine even over the ribs. It is therefore divided by the square root
-//! of its median over the vertices of that bone, `t_i = |x_i − b| / √(median_b)`, a compromise between absolute
+//! of its median over the points of that bone, `t_i = |x_i − b| / √(median_b)`, a compromise between absolute
 //! thickness and thickness relative to the limb. Then `d_i = σ + clamp((t_i − t₀) / (t₁ − t₀))` rises from σ at `t₀` to
 //! σ + 1, the upper end of the paper's colour scale, at the thickest flesh `t₁`, and is smoothed over the skin. Pinned
-//! vertices, such as those of end effectors, stay at σ. `t₀` is found by bisection so that the layer has the requested
+//! points, such as those of end effectors, stay at σ. `t₀` is found by bisection so that the layer has the requested
 //! fraction of the elements: the fraction decreases with `t₀`, and each evaluation is one solve with the factorized
 //! field.
 
@@ -19,7 +19,7 @@ use super::{DistanceField, Layers, LayersError, SmoothOptions, THRESHOLD, smooth
 
 /// Bisection steps of the search for `t₀`.
 const BISECTION_STEPS: usize = 14;
-/// Quantile of the distances of unpinned vertices that gives `t₁`, so that a few outliers do not set the scale.
+/// Quantile of the distances of unpinned points that gives `t₁`, so that a few outliers do not set the scale.
 const THICKEST_QUANTILE: f64 = 0.98;
 
 /// Options of [`flesh_thickness`].
@@ -40,7 +40,7 @@ impl Default for FleshOptions {
 /// Relative depths by flesh thickness and the resulting layers; see [`flesh_thickness`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleshThickness {
-    /// Relative depth `d_i` of each skin vertex.
+    /// Relative depth `d_i` of each skin point.
     pub relative_depths: Vec<f64>,
     /// Layers for these depths.
     pub layers: Layers,
@@ -51,10 +51,10 @@ pub struct FleshThickness {
 /// Computes relative depths from the distance to `bones`, such that the layer has the requested fraction of the elements,
 /// or as many as possible.
 ///
-/// `triangles` are those of the skin, indexed by skin vertex.
+/// `triangles` are those of the skin, indexed by skin point.
 ///
 /// # Panics
-/// If the number of pins differs from the number of skin vertices, or a triangle index is out of range.
+/// If the number of pins differs from the number of skin points, or a triangle index is out of range.
 pub fn flesh_thickness(
     mesh: &TetMesh,
     triangles: &[[u32; 3]],

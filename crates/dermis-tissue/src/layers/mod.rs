@@ -14,7 +14,7 @@
 //! - Edge weights are non-negative, so that `d` stays between 0 and the largest `d_i` ([`dermis_tet::harmonic`]).
 //! - Regions of free nodes with fewer than three driven nodes could detach; they are posed instead and counted.
 //!
-//! `d_i`, the relative depth, is uniform, painted or given per vertex; [`flesh_thickness`] derives it from the body's
+//! `d_i`, the relative depth, is uniform, painted or given per point; [`flesh_thickness`] derives it from the body's
 //! shape.
 
 mod end_effectors;
@@ -95,10 +95,10 @@ pub enum LayersError {
         expected: usize,
     },
     /// A depth is negative or not finite.
-    #[error("invalid relative depth {value} of skin vertex {vertex}: it must be finite and at least 0")]
+    #[error("invalid relative depth {value} of skin node {node}: it must be finite and at least 0")]
     RelativeDepth {
-        /// Index of the skin vertex.
-        vertex: usize,
+        /// Index of the skin node.
+        node: usize,
         /// The invalid depth.
         value: f64,
     },
@@ -130,8 +130,8 @@ impl DistanceField {
         if relative_depths.len() != self.skin_count {
             return Err(LayersError::Count { found: relative_depths.len(), expected: self.skin_count });
         }
-        if let Some(vertex) = relative_depths.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
-            return Err(LayersError::RelativeDepth { vertex, value: relative_depths[vertex] });
+        if let Some(node) = relative_depths.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
+            return Err(LayersError::RelativeDepth { node, value: relative_depths[node] });
         }
         let mut fixed = relative_depths.to_vec();
         fixed.resize(self.harmonic.fixed().len(), 0.0); // Eq. 15

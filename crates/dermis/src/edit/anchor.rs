@@ -52,8 +52,8 @@ impl Anchor {
     /// Interpolates skin weights, limited to the `max_influences` largest; their sum is preserved.
     pub(super) fn row(&self, weights: &SkinWeights, max_influences: usize) -> Vec<(u32, f32)> {
         let mut row: Vec<(u32, f64)> = Vec::new();
-        for (point, share) in self.parts() {
-            row.extend(weights.row(point).map(|(joint, weight)| (joint, share * f64::from(weight))));
+        for (point, corner_weight) in self.parts() {
+            row.extend(weights.row(point).map(|(joint, weight)| (joint, corner_weight * f64::from(weight))));
         }
         row.sort_by_key(|(joint, _)| *joint);
         row.dedup_by(|next, kept| {
@@ -136,11 +136,11 @@ mod tests {
         #[test]
         fn convex_weights_stay_convex(
             rows in proptest::collection::vec(proptest::collection::vec((0..9_u32, 0.01..1.0_f32), 1..5), 3),
-            shares in proptest::array::uniform3(0.01..1.0_f64), most in 1..6_usize,
+            corner_weights in proptest::array::uniform3(0.01..1.0_f64), most in 1..6_usize,
         ) {
             let weights = SkinWeights::from_rows(rows).normalized(4);
-            let sum: f64 = shares.iter().sum();
-            let anchor = Anchor { triangle: 0, points: [0, 1, 2], weights: shares.map(|share| share / sum) };
+            let sum: f64 = corner_weights.iter().sum();
+            let anchor = Anchor { triangle: 0, points: [0, 1, 2], weights: corner_weights.map(|weight| weight / sum) };
             let row = anchor.row(&weights, most);
             prop_assert!(row.len() <= most && row.iter().all(|(_, weight)| *weight > 0.0));
             prop_assert!((row.iter().map(|(_, weight)| weight).sum::<f32>() - 1.0).abs() < 1e-5);

@@ -58,9 +58,9 @@ fn multi_weights(old: &MultiWeights, anchors: &[Anchor], displacements: &[DVec3]
     let mut new = MultiWeights { parts: vec![0], offsets: vec![0], ..MultiWeights::default() };
     for (point, (anchor, displacement)) in anchors.iter().zip(displacements).enumerate() {
         let mut homes: BTreeMap<u32, (f64, BTreeMap<u32, Entry>)> = BTreeMap::new();
-        for (corner, share) in anchor.parts() {
+        for (corner, corner_weight) in anchor.parts() {
             for part in parts(old, corner) {
-                let fraction = share * old.fractions.get(part).map_or(1.0, |&fraction| f64::from(fraction));
+                let fraction = corner_weight * old.fractions.get(part).map_or(1.0, |&fraction| f64::from(fraction));
                 let (sum, entries) = homes.entry(old.home[part]).or_default();
                 *sum += fraction;
                 for (bone, weights) in old.row(part) {

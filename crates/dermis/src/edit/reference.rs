@@ -93,9 +93,9 @@ impl Reference {
             return DMat3::IDENTITY;
         }
         let mut sum = DMat3::ZERO;
-        for (point, share) in anchor.parts() {
+        for (point, corner_weight) in anchor.parts() {
             for (joint, weight) in rig.weights().row(point) {
-                sum += joints[joint as usize] * (share * f64::from(weight));
+                sum += joints[joint as usize] * (corner_weight * f64::from(weight));
             }
         }
         sum

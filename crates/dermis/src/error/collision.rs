@@ -9,6 +9,9 @@ pub enum CollisionError {
     /// A scene has no triangles.
     #[error("the asset has no triangles")]
     NoTriangles,
+    /// The positions of the two scenes cannot be compared.
+    #[error("the assets have different units or up axes")]
+    UnitsDiffer,
     /// An object cannot be a collider.
     #[error(transparent)]
     Collider(#[from] CollideError),
@@ -21,6 +24,7 @@ impl CollisionError {
     /// Hint for a fix.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::UnitsDiffer => Some("convert one of the assets to the unit of length and the up axis of the other"),
             Self::Collider(error) => error.hint(),
             _ => None,
         }

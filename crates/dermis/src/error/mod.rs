@@ -1,23 +1,32 @@
 //! One error for the whole façade, with details and a hint as data.
 
+#[cfg(feature = "batch")]
+mod batch;
+#[cfg(feature = "collide")]
 mod collision;
 mod edit;
 mod envelope;
 mod pack;
+#[cfg(feature = "render")]
 mod picture;
 
 use dermis_active::volume::VolumeError;
 use dermis_active::wrinkle::ClothError;
+#[cfg(feature = "light")]
 use dermis_light::LightError;
+#[cfg(feature = "lod")]
 use dermis_lod::LodError;
 use dermis_mesh::deformer::multi_weights::MultiWeightsError;
 use dermis_mesh::{MeshError, RigError, SequenceError};
 use dermis_skin::envelope::{ExamplesError, TrainError};
 use dermis_skin::fit::CorrectionError;
 use dermis_skin::{FitError, PoseError as SkinPoseError, SkinError};
+#[cfg(feature = "tissue")]
 use dermis_tissue::fit::{BeamError, SubjectError};
+#[cfg(feature = "tissue")]
 use dermis_tissue::layered::LayeredError;
 
+#[cfg(feature = "tissue")]
 use crate::bodies::BodyFileError;
 use crate::evaluate::EvaluateError;
 use crate::frame_range::FrameRangeError;
@@ -25,10 +34,14 @@ use crate::match_meshes::MatchError;
 use crate::retarget::RetargetError;
 use crate::select::SelectError;
 
+#[cfg(feature = "batch")]
+pub use batch::BatchError;
+#[cfg(feature = "collide")]
 pub use collision::CollisionError;
 pub use edit::EditError;
 pub use envelope::EnvelopeError;
 pub use pack::PackError;
+#[cfg(feature = "render")]
 pub use picture::PictureError;
 
 /// Result of a function of the façade.
@@ -61,16 +74,26 @@ pub enum Error {
     KeepVolume(#[from] KeepVolumeError),
     Shapes(#[from] ShapesError),
     Wrinkle(#[from] ClothError),
+    #[cfg(feature = "tissue")]
     Body(#[from] BodyFileError),
+    #[cfg(feature = "tissue")]
     Tissue(#[from] LayeredError),
+    #[cfg(feature = "tissue")]
     Beam(#[from] BeamError),
+    #[cfg(feature = "tissue")]
     Subject(#[from] SubjectError),
+    #[cfg(feature = "lod")]
     Lod(#[from] LodError),
     Pack(#[from] PackError),
     Edit(#[from] EditError),
+    #[cfg(feature = "collide")]
     Collision(#[from] CollisionError),
+    #[cfg(feature = "light")]
     Light(#[from] LightError),
+    #[cfg(feature = "render")]
     Picture(#[from] PictureError),
+    #[cfg(feature = "batch")]
+    Batch(#[from] BatchError),
 }
 
 impl Error {
@@ -98,16 +121,26 @@ impl Error {
             Self::KeepVolume(error) => error,
             Self::Shapes(error) => error,
             Self::Wrinkle(error) => error,
+            #[cfg(feature = "tissue")]
             Self::Body(error) => error,
+            #[cfg(feature = "tissue")]
             Self::Tissue(error) => error,
+            #[cfg(feature = "tissue")]
             Self::Beam(error) => error,
+            #[cfg(feature = "tissue")]
             Self::Subject(error) => error,
+            #[cfg(feature = "lod")]
             Self::Lod(error) => error,
             Self::Pack(error) => error,
             Self::Edit(error) => error,
+            #[cfg(feature = "collide")]
             Self::Collision(error) => error,
+            #[cfg(feature = "light")]
             Self::Light(error) => error,
+            #[cfg(feature = "render")]
             Self::Picture(error) => error,
+            #[cfg(feature = "batch")]
+            Self::Batch(error) => error,
         }
     }
 
@@ -122,7 +155,10 @@ impl Error {
             Self::Envelope(error) => error.details(),
             Self::Match(error) => error.details(),
             Self::Edit(error) => error.details(),
+            #[cfg(feature = "render")]
             Self::Picture(error) => error.details(),
+            #[cfg(feature = "batch")]
+            Self::Batch(error) => error.details(),
             _ => Vec::new(),
         }
     }
@@ -136,13 +172,20 @@ impl Error {
             Self::Volume(error) => error.hint().map(str::to_owned),
             Self::KeepVolume(error) => error.hint().map(str::to_owned),
             Self::Envelope(error) => error.hint(),
+            Self::Wrinkle(ClothError::Folds(error)) => error.hint().map(str::to_owned),
+            #[cfg(feature = "lod")]
             Self::Lod(error) => error.hint().map(str::to_owned),
             Self::Pack(error) => error.hint().map(str::to_owned),
             Self::Match(error) => error.hint().map(str::to_owned),
             Self::Edit(error) => error.hint(),
+            #[cfg(feature = "collide")]
             Self::Collision(error) => error.hint().map(str::to_owned),
+            #[cfg(feature = "light")]
             Self::Light(error) => error.hint().map(str::to_owned),
+            #[cfg(feature = "render")]
             Self::Picture(error) => error.hint(),
+            #[cfg(feature = "batch")]
+            Self::Batch(error) => error.hint().map(str::to_owned),
             _ => None,
         }
     }

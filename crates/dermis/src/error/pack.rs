@@ -18,6 +18,14 @@ pub enum PackError {
         /// The smallest error.
         reached: f64,
     },
+    /// No skin follows the recorded frames within the error limit.
+    #[error("skins of these frames have an error of at least {reached:.3} %, more than {asked} %")]
+    NoSkin {
+        /// The limit.
+        asked: f64,
+        /// The smallest error of a skin.
+        reached: f64,
+    },
     /// The file cannot be that small.
     #[error("the asset cannot be packed into {asked} bytes; the smallest possible size is {reached} bytes")]
     TooSmall {
@@ -26,6 +34,9 @@ pub enum PackError {
         /// The smallest size.
         reached: usize,
     },
+    /// A skin cannot be fitted to an asset that has one.
+    #[error("the asset has a rig; skins are fitted to recorded frames only")]
+    HasRig,
     /// The target is not a `.glb` file.
     #[error("packed assets are .glb files, not '{0}'")]
     Target(String),
@@ -43,7 +54,9 @@ impl PackError {
         match self {
             Self::Error(_) => Some("use a percentage such as 0.5"),
             Self::TooExact { .. } => Some("allow a larger error, or do not pack the asset"),
+            Self::NoSkin { .. } => Some("allow a larger error, or pack the recorded frames without a skin"),
             Self::TooSmall { .. } => Some("fit fewer bones or corrections, or create levels of detail first"),
+            Self::HasRig => Some("pack the asset without fitting a skin"),
             Self::Target(_) => Some("use the extension .glb for the output"),
             _ => None,
         }

@@ -1,6 +1,7 @@
 //! Other representations of a motion, for comparison: raw positions, a zipped Alembic file, and principal components.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use dermis_io::{WriteOptions, write};
 use dermis_math::progress::NoProgress;
@@ -24,9 +25,9 @@ const MORE_RANKS: usize = 4;
 pub struct Comparison {
     /// Positions of all frames and the triangles, as floats and 32-bit indices.
     pub raw: Rival,
-    /// An Alembic file of the frames, compressed as in a `.zip` file.
+    /// An Alembic file of the positions in all frames, compressed as in a `.zip` file.
     pub zipped_alembic: Rival,
-    /// Principal components of the frames (Alexa & Müller 2000), packed like the asset.
+    /// Principal components of the frames (Alexa & Müller 2000), packed like the asset, with the same attributes.
     pub principal_components: Rival,
 }
 
@@ -56,7 +57,9 @@ pub fn compare(sequence: &MeshSequence, percent: f64) -> Result<Comparison> {
 fn zipped_alembic(sequence: &MeshSequence) -> Result<usize> {
     let folder = tempfile::tempdir().map_err(dermis_io::Error::from)?;
     let file = folder.path().join("frames.abc");
-    write(&file, &sequence.to_scene(), &WriteOptions::default(), &NoProgress)?;
+    // Without attributes: the writer would store normals for each frame.
+    let bare = sequence.with_mesh(Arc::new(sequence.mesh().without_layout()))?;
+    write(&file, &bare.to_scene(), &WriteOptions::default(), &NoProgress)?;
     let bytes = std::fs::read(&file).map_err(dermis_io::Error::from)?;
     let mut zipped = ZlibEncoder::new(Vec::new(), Compression::best());
     zipped.write_all(&bytes).map_err(dermis_io::Error::from)?;
@@ -138,7 +141,8 @@ impl<'a> PrincipalComponents<'a> {
             }
         };
         let points: Vec<Vec3> = self.mean.iter().map(|point| point.as_vec3()).collect();
-        let mesh = std::sync::Arc::new(self.sequence.mesh().without_layout().with_points(points)?);
+        // With the same attributes as the asset.
+        let mesh = Arc::new(self.sequence.mesh().with_points(points)?);
         let shapes: Vec<Shape> = (0..rank).map(shape).collect();
         let rig = Rig::new(&mesh, Vec::new(), SkinWeights::default(), shapes)?;
         let weights = (0..count).flat_map(|frame| (0..rank).map(move |k| (frame, k)));

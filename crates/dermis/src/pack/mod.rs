@@ -2,11 +2,13 @@
 //! size.
 //!
 //! The file is written, quantized and compressed ([`dermis_io::pack_glb`]), and read again to measure it, so that the
-//! stated error is the one that a player shows. E is that of the skin fit, relative to the motion of the asset itself;
-//! without motion, relative to the distances of the points from their centre.
+//! stated error is the one that a player shows. E is defined as for skin fits, relative to the motion of the asset
+//! itself; without motion, relative to the distances of the points from their centre. [`pack_frames`] fits skins to
+//! recorded frames, and E is relative to these frames.
 
 #[cfg(feature = "alembic")]
 mod compare;
+mod frames;
 mod reference;
 mod search;
 
@@ -15,7 +17,8 @@ use std::path::Path;
 use dermis_io::output::Output;
 use dermis_io::{Packing, WriteOptions, Written};
 use dermis_math::progress::{NoProgress, Progress};
-use dermis_mesh::{Note, Scene};
+use dermis_mesh::{MeshSequence, Note, Object, Scene};
+use dermis_skin::export::{end_joints, without_end_joints};
 use serde::Serialize;
 
 use self::search::Search;
@@ -25,6 +28,7 @@ use crate::files::{ToScene, Writable};
 pub use crate::error::PackError;
 #[cfg(feature = "alembic")]
 pub use compare::{Comparison, Rival, compare};
+pub use frames::{FramePacker, PackedFrames, pack_frames};
 
 /// Options of [`pack`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +55,15 @@ pub enum PackBudget {
     Error(f64),
     /// Maximum size in bytes.
     Size(usize),
+}
+
+impl PackBudget {
+    fn check(self) -> Result<()> {
+        match self {
+            Self::Error(percent) if !(percent.is_finite() && percent > 0.0) => Err(PackError::Error(percent).into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A packed asset.
@@ -94,29 +107,44 @@ pub fn pack_with(
     options: &PackOptions,
     progress: &dyn Progress,
 ) -> Result<PackedAsset> {
-    if let PackBudget::Error(percent) = options.budget
-        && !(percent.is_finite() && percent > 0.0)
-    {
-        return Err(PackError::Error(percent).into());
-    }
-    let scene = input.to_scene();
+    options.budget.check()?;
+    pack_scene(&input.to_scene(), None, options, progress)
+}
+
+/// Packs a scene; errors are relative to the frames `recorded`, which its only clip approximates, or else to its own
+/// motion.
+fn pack_scene(
+    scene: &Scene,
+    recorded: Option<&MeshSequence>,
+    options: &PackOptions,
+    progress: &dyn Progress,
+) -> Result<PackedAsset> {
     if scene.objects.iter().all(|object| object.mesh.point_count() == 0) {
         return Err(PackError::NoPoints.into());
     }
-    let (unpacked, mut warnings) = written(&scene)?;
+    let (unpacked, mut warnings) = written(scene)?;
+    let unpacked_bytes = unpacked.len();
+    let shortened = without_ends(scene)?;
+    let unpacked = match &shortened {
+        Some((scene, dropped)) => {
+            warnings.push(Note::new(format!("{dropped} end joints, which move no points, are dropped")));
+            written(scene)?.0
+        }
+        None => unpacked,
+    };
     // Layers have numbers for each point.
     let has_layers = scene.objects.iter().any(|object| !object.deformers.is_empty());
     if has_layers && !options.keep_order {
         warnings.push(Note::new("the asset has layers; points and triangles keep their order"));
     }
     let options = PackOptions { keep_order: options.keep_order || has_layers, ..*options };
-    let mut search = Search::new(&unpacked, &options, progress)?;
+    let mut search = Search::new(&unpacked, recorded, &options, progress)?;
     let found = search.run(options.budget)?;
     Ok(PackedAsset {
         measures: PackMeasures {
             packed_bytes: found.glb.len(),
             json_bytes: found.json_bytes,
-            unpacked_bytes: unpacked.len(),
+            unpacked_bytes,
             distortion_percent: found.error.distortion_percent(),
             erms: found.error.erms(),
             max_error_percent: found.error.max_percent(),
@@ -125,6 +153,24 @@ pub fn pack_with(
         packing: found.packing,
         warnings,
     })
+}
+
+/// The scene without end joints, and their number; `None` if there are none, or if other parts of the scene may refer
+/// to them.
+fn without_ends(scene: &Scene) -> Result<Option<(Scene, usize)>> {
+    let mut rigged =
+        scene.objects.iter().enumerate().filter_map(|(at, object)| Some((at, object, object.rig.as_ref()?)));
+    let (Some((at, object, rig)), None) = (rigged.next(), rigged.next()) else { return Ok(None) };
+    let ends = end_joints(rig);
+    let dropped = ends.iter().filter(|&&is_end| is_end).count();
+    let are_last = ends[ends.len() - dropped..].iter().all(|&is_end| is_end);
+    if dropped == 0 || !object.deformers.is_empty() || !(are_last || object.levels.is_empty()) {
+        return Ok(None);
+    }
+    let (rig, clips) = without_end_joints(&object.mesh, rig, &object.clips)?;
+    let mut scene = scene.clone();
+    scene.objects[at] = Object { rig: Some(rig), clips, ..object.clone() };
+    Ok(Some((scene, dropped)))
 }
 
 /// The scene as an ordinary `.glb` file, and notes of the writer.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use dermis_io::{PackedGlb, ReadOptions, read_bytes};
 use dermis_mesh::glam::{DVec3, Vec3};
-use dermis_mesh::{Object, Scene};
+use dermis_mesh::{MeshSequence, Object, Scene};
 use rayon::prelude::*;
 
 use crate::error::{PackError, Result};
@@ -58,8 +58,9 @@ impl PackedError {
 }
 
 impl Reference {
-    /// Evaluates at most `max_frames` frames of each object of the file `glb`.
-    pub(super) fn new(glb: &[u8], max_frames: usize) -> Result<Self> {
+    /// Evaluates at most `max_frames` frames of each object of the file `glb`. The frames of its only clip are replaced
+    /// by those of `recorded`, a sequence of the same mesh, if it is given.
+    pub(super) fn new(glb: &[u8], recorded: Option<&MeshSequence>, max_frames: usize) -> Result<Self> {
         let scene = read(glb)?;
         let mut reference = Self {
             objects: Vec::new(),
@@ -79,7 +80,12 @@ impl Reference {
                 .collect();
             let count = all.len().min(max_frames.max(1));
             let numbers: Vec<(usize, usize)> = (0..count).map(|k| all[k * all.len() / count]).collect();
-            let frames = frames(object, &motions, &numbers)?;
+            let mut frames = frames(object, &motions, &numbers)?;
+            if let Some(recorded) = recorded {
+                for (frame, &(_, number)) in frames.iter_mut().zip(&numbers) {
+                    replace(frame, &vertex_points(object), recorded, number)?;
+                }
+            }
             reference.variation += variation(&frames);
             spread += spread_of(&frames);
             reference.diagonal = reference.diagonal.max(f64::from(object.mesh.diagonal()));
@@ -143,6 +149,20 @@ impl ReferenceObject {
         }
         if new_of_old.contains(&NONE) { Err(PackError::Mismatch.into()) } else { Ok(new_of_old) }
     }
+}
+
+/// Replaces the points of a file by those of a recorded frame of the same vertices.
+fn replace(frame: &mut [Vec3], points: &[u32], recorded: &MeshSequence, number: usize) -> Result<()> {
+    let positions = recorded.frame(number)?;
+    let unsplit: Vec<u32> = (0..recorded.point_count() as u32).collect();
+    let known = recorded.mesh().layout().map_or(unsplit.as_slice(), |layout| &layout.vertex_points);
+    if known.len() != points.len() {
+        return Err(PackError::Mismatch.into());
+    }
+    for (&new, &old) in points.iter().zip(known) {
+        frame[new as usize] = positions[old as usize];
+    }
+    Ok(())
 }
 
 fn read(glb: &[u8]) -> Result<Scene> {

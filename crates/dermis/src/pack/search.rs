@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use dermis_io::{PackedGlb, Packing, pack_glb};
 use dermis_math::progress::Progress;
+use dermis_mesh::MeshSequence;
 use rayon::prelude::*;
 
 use super::reference::{PackedError, Reference};
@@ -22,6 +23,8 @@ const MEASURED: [f64; 2] = [0.04, 1.2];
 const MAX_TRIALS: usize = 6;
 /// Fraction of the budget at which the search stops.
 const USED: f64 = 0.97;
+/// Number of kinds that are coarsened further if a file does not use its budget.
+const MAX_FILLS: usize = 4;
 /// Maximum distortion for a size limit, in percent.
 const MAX_ERROR_PERCENT: f64 = 50.0;
 
@@ -40,6 +43,7 @@ enum Knob {
 /// The search over the precisions of one asset.
 pub(super) struct Search<'a> {
     glb: &'a [u8],
+    recorded: Option<&'a MeshSequence>,
     progress: &'a dyn Progress,
     sampled: Reference,
     knobs: Vec<Knob>,
@@ -58,6 +62,8 @@ struct Trial {
 
 /// The chosen file.
 pub(super) struct Found {
+    /// Level of each kind.
+    levels: Vec<usize>,
     pub glb: Vec<u8>,
     pub json_bytes: usize,
     pub packing: Packing,
@@ -65,8 +71,14 @@ pub(super) struct Found {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(glb: &'a [u8], options: &PackOptions, progress: &'a dyn Progress) -> Result<Self> {
-        let sampled = Reference::new(glb, SEARCH_FRAMES)?;
+    /// Prepares the search for the file `glb`, whose errors are relative to `recorded` frames if there are any.
+    pub(super) fn new(
+        glb: &'a [u8],
+        recorded: Option<&'a MeshSequence>,
+        options: &PackOptions,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
+        let sampled = Reference::new(glb, recorded, SEARCH_FRAMES)?;
         let mut knobs = vec![Knob::Position];
         if sampled.has_joints {
             knobs.push(Knob::Weight);
@@ -94,12 +106,12 @@ impl<'a> Search<'a> {
             keep_order: options.keep_order,
         };
         let base = trial(glb, &finest, &sampled)?;
-        Ok(Self { glb, progress, sampled, knobs, finest, base, known: BTreeMap::new() })
+        Ok(Self { glb, recorded, progress, sampled, knobs, finest, base, known: BTreeMap::new() })
     }
 
     /// The smallest or most accurate file within `budget`.
     pub(super) fn run(&mut self, budget: PackBudget) -> Result<Found> {
-        let full = Reference::new(self.glb, usize::MAX)?;
+        let full = Reference::new(self.glb, self.recorded, usize::MAX)?;
         match budget {
             PackBudget::Error(percent) => self.within_error(percent, &full),
             PackBudget::Size(bytes) => self.within_size(bytes, &full),
@@ -111,8 +123,8 @@ impl<'a> Search<'a> {
         let mut best: Option<Found> = None;
         let mut reached = f64::INFINITY;
         for _ in 0..MAX_TRIALS {
-            let packing = self.choose(target)?;
-            let found = self.packed(&packing, full)?;
+            let levels = self.choose(target)?;
+            let found = self.packed(levels, full)?;
             let error = found.error.distortion_percent();
             reached = reached.min(error);
             let fits = error <= percent;
@@ -127,11 +139,35 @@ impl<'a> Search<'a> {
         }
         if best.is_none() {
             // All kinds at their finest precision.
-            let found = self.packed(&self.finest, full)?;
+            let found = self.packed(vec![0; self.knobs.len()], full)?;
             reached = reached.min(found.error.distortion_percent());
             best = (found.error.distortion_percent() <= percent).then_some(found);
         }
-        best.ok_or_else(|| PackError::TooExact { asked: percent, reached }.into())
+        match best {
+            Some(best) => self.filled(best, percent, full),
+            None => Err(PackError::TooExact { asked: percent, reached }.into()),
+        }
+    }
+
+    /// Coarsens one kind at a time, the one that saves most, as long as the error stays within `percent`.
+    fn filled(&self, mut best: Found, percent: f64, full: &Reference) -> Result<Found> {
+        for _ in 0..MAX_FILLS {
+            let coarser = |knob: usize| {
+                let mut levels = best.levels.clone();
+                levels[knob] += 1;
+                self.packed(levels, full)
+            };
+            let has_next = |&knob: &usize| best.levels[knob] + 1 < level_count(self.knobs[knob]);
+            let knobs: Vec<usize> = (0..self.knobs.len()).filter(has_next).collect();
+            let found = knobs.into_par_iter().map(coarser).collect::<Result<Vec<Found>>>()?;
+            let is_better =
+                |found: &Found| found.error.distortion_percent() <= percent && found.glb.len() < best.glb.len();
+            match found.into_iter().filter(is_better).min_by_key(|found| found.glb.len()) {
+                Some(found) => best = found,
+                None => break,
+            }
+        }
+        Ok(best)
     }
 
     fn within_size(&mut self, bytes: usize, full: &Reference) -> Result<Found> {
@@ -140,8 +176,8 @@ impl<'a> Search<'a> {
         let mut reached = usize::MAX;
         for step in 0..12 {
             let target = if step == 0 { high } else { (low * high).sqrt() };
-            let packing = self.choose(target)?;
-            let found = self.packed(&packing, full)?;
+            let levels = self.choose(target)?;
+            let found = self.packed(levels, full)?;
             reached = reached.min(found.glb.len());
             if found.glb.len() <= bytes {
                 let is_better = |best: &Found| found.error.square < best.error.square;
@@ -161,15 +197,18 @@ impl<'a> Search<'a> {
         best.ok_or_else(|| PackError::TooSmall { asked: bytes, reached }.into())
     }
 
-    fn packed(&self, packing: &Packing, full: &Reference) -> Result<Found> {
-        let packed = pack_glb(self.glb, packing)?;
+    fn packed(&self, levels: Vec<usize>, full: &Reference) -> Result<Found> {
+        let knobs = self.knobs.iter().zip(&levels);
+        let diagonal = self.sampled.diagonal;
+        let packing = knobs.fold(self.finest, |packing, (&knob, &level)| coarsened(packing, knob, level, diagonal));
+        let packed = pack_glb(self.glb, &packing)?;
         let error = full.measure(&packed)?;
         let PackedGlb { bytes, json_bytes, .. } = packed;
-        Ok(Found { glb: bytes, json_bytes, packing: *packing, error })
+        Ok(Found { levels, glb: bytes, json_bytes, packing, error })
     }
 
-    /// The precisions that save the most bytes within a distortion of `percent`.
-    fn choose(&mut self, percent: f64) -> Result<Packing> {
+    /// Levels of all kinds that save the most bytes within a distortion of `percent`.
+    fn choose(&mut self, percent: f64) -> Result<Vec<usize>> {
         let ladders = self.ladders(percent)?;
         let budget = self.square_of(percent) - self.base.square;
         let pick = |lambda: f64| -> Vec<usize> {
@@ -200,8 +239,7 @@ impl<'a> Search<'a> {
                 small = middle;
             }
         }
-        let knobs = self.knobs.iter().zip(levels);
-        Ok(knobs.fold(self.finest, |packing, (&knob, level)| coarsened(packing, knob, level, self.sampled.diagonal)))
+        Ok(levels)
     }
 
     fn square_of(&self, percent: f64) -> f64 {

@@ -17,9 +17,9 @@ const GROUND_SPEED: f64 = 0.15;
 pub struct FootSlide {
     /// Mean horizontal speed of the target's feet while those of the source are on the ground, in units per second.
     pub speed: f64,
-    /// The same of the source, scaled to the size of the target.
+    /// Mean horizontal speed of the source's feet, scaled to the size of the target.
     pub source_speed: f64,
-    /// Number of steps between frames in which a foot is on the ground.
+    /// Number of pairs of successive frames in which a foot of the source is on the ground.
     pub steps: usize,
 }
 

@@ -9,8 +9,9 @@
 //! (`M_to = M_from B_from⁻¹ B_to`), so the joints can have other orientations. If their bind transforms are equal, the
 //! transforms are kept. Otherwise rotations relative to the bind poses are kept, `R_to = Q R_from R_from,bind⁻¹ Qᵀ
 //! R_to,bind`, with the rotation Q along the axes between the bind poses: the target keeps the lengths of its bones,
-//! and the translation of the topmost matched joint is scaled by the sizes of the skeletons. Joints without a match
-//! keep their bind pose relative to their parent. Shapes are matched by name; shapes without a match stay at 0.
+//! and the translation of the topmost matched joint is scaled by the ratio of the skeleton sizes. Joints without a
+//! match keep their bind pose relative to their parent. Shapes are matched by name; shapes without a match keep
+//! the weights of the stored pose.
 
 mod error;
 mod foot_slide;
@@ -99,9 +100,10 @@ pub fn retarget(
         _ => Skeletons::new(&source, &target, &sources).transfer(clip),
     };
     let shapes = match_shapes(clip, &source, &target, &to.name, &mut notes);
+    let stored = target.rest_pose().shape_weights;
     let weights = (0..clip.frame_count()).flat_map(|frame| {
         let weights = clip.shape_weights(frame);
-        shapes.iter().map(move |shape| shape.map_or(0.0, |shape| weights[shape]))
+        shapes.iter().zip(&stored).map(move |(shape, stored)| shape.map_or(*stored, |shape| weights[shape]))
     });
     let moved = Clip::new(&target, clip.name(), clip.frame_rate_hz(), transforms, weights.collect())?;
     Ok(Retargeted { clip: moved.starting_at(clip.start_seconds()), notes, sources })
@@ -125,7 +127,8 @@ fn match_shapes(clip: &Clip, from: &Rig, to: &Rig, object: &str, notes: &mut Vec
     let sources: Vec<Option<usize>> =
         shapes.map(|(at, shape)| if same_names { Some(at) } else { source(&shape.name) }).collect();
     if sources.iter().any(Option::is_none) {
-        let message = format!("the clip '{}' does not move some blend shapes; they stay at 0", clip.name());
+        let message =
+            format!("the clip '{}' does not move some blend shapes; they keep their stored weights", clip.name());
         notes.push(Note::at(object, message));
     }
     sources

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use dermis_math::polar::polar_rotation;
+use dermis_math::polar::{polar, polar_rotation};
 use dermis_math::svd3::svd3;
 use dermis_mesh::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_mesh::{Clip, Joint, Rig, RigPose};
 
 /// Deviation of bind transforms, relative to the skeleton, within which two joints have the same bind transform.
 const SAME_BIND: f64 = 1e-4;
+/// Shear and differences of scales of bind matrices, relative to the scales, that are due to rounding.
+const ROUNDING: f64 = 1e-4;
 /// Preference for skeletons with the same facing direction, since bind poses differ by some degrees.
 const SAME_FACING: f64 = 0.5;
 
@@ -48,7 +50,7 @@ pub(super) struct Skeletons<'a> {
     /// Bind rotations of the source, inverted.
     from_rotations: Vec<DQuat>,
     from: Arc<Vec<DAffine3>>,
-    to: Arc<Vec<DAffine3>>,
+    to: Vec<DAffine3>,
     /// Size of the target relative to the source.
     pub(super) scale: f64,
     /// Rotation Q from the facing of the source to that of the target.
@@ -57,8 +59,8 @@ pub(super) struct Skeletons<'a> {
 
 impl<'a> Skeletons<'a> {
     pub(super) fn new(source: &Rig, target: &'a Rig, sources: &'a [Option<usize>]) -> Self {
-        let (RigPose { transforms: from, .. }, RigPose { transforms: to, .. }) =
-            (source.bind_pose(), target.bind_pose());
+        let RigPose { transforms: from, .. } = source.bind_pose();
+        let to: Vec<DAffine3> = target.bind_pose().transforms.iter().map(|bind| without_rounding(*bind)).collect();
         let pairs: Vec<(DVec3, DVec3)> = sources
             .iter()
             .enumerate()
@@ -126,6 +128,22 @@ impl<'a> Skeletons<'a> {
         let below = matched().filter(|&other| path(other).any(|above| above == joint)).count();
         path(joint).skip(1).all(|joint| self.sources[joint].is_none()) && 2 * below >= matched().count()
     }
+}
+
+/// The transform without shear and differences of scales that are due to rounding: the bind matrices of files are rounded
+/// to f32, and joints that shear could not be written as plain nodes.
+fn without_rounding(transform: DAffine3) -> DAffine3 {
+    let (rotation, stretch) = polar(transform.matrix3);
+    let scales = DVec3::new(stretch.x_axis.x, stretch.y_axis.y, stretch.z_axis.z);
+    let size = scales.abs().max_element();
+    let is_small = |difference: f64| difference.abs() <= ROUNDING * size;
+    let shear = stretch - DMat3::from_diagonal(scales);
+    if !shear.to_cols_array().into_iter().all(is_small) {
+        return transform;
+    }
+    let is_uniform = is_small(scales.max_element() - scales.min_element());
+    let scales = if is_uniform { DVec3::splat(scales.element_sum() / 3.0) } else { scales };
+    DAffine3::from_mat3_translation(rotation * DMat3::from_diagonal(scales), transform.translation)
 }
 
 fn rotation(transform: DAffine3) -> DQuat {

@@ -10,7 +10,7 @@ use dermis_mesh::deformer::multi_weights::{MultiWeightsLayer, Precision};
 use dermis_mesh::{Clip, Deformer, Note, Object, Rig, RigError, Scene, TriMesh};
 use dermis_skin::envelope::{
     Examples, HalfError, MapOptions, TrainOptions, Trained, TrainedRange, Underlying, Validation, half_error, train,
-    validate,
+    trained_range, validate,
 };
 use serde_json::json;
 
@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::files::ToScene;
 
 /// Options of [`train_envelope`].
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct EnvelopeOptions {
     /// The solver.
     pub train: TrainOptions,
@@ -34,6 +34,18 @@ pub struct EnvelopeOptions {
     pub precision: Precision,
     /// Multi-weights fade to the linear skin beyond the joint rotations of the examples.
     pub fade: bool,
+}
+
+impl Default for EnvelopeOptions {
+    fn default() -> Self {
+        Self {
+            train: TrainOptions::default(),
+            maps: MapSource::default(),
+            map_options: MapOptions::default(),
+            precision: Precision::default(),
+            fade: true,
+        }
+    }
 }
 
 /// A rig with learned multi-weights.
@@ -108,7 +120,7 @@ pub fn train_envelope_with(set: &TrainingSet, options: &EnvelopeOptions, progres
     };
     let mut layer = layer(&trained, options, &examples, &validation)?;
     if options.fade {
-        layer.record.extend([TrainedRange::of(&examples, rig.joints()).to_record()]);
+        layer.record.extend(trained_range(&trained, base, &object.mesh, rig.joints(), &examples)?.to_record());
     }
     let bare = Rig::new(&object.mesh, rig.joints().to_vec(), base.normalized(usize::MAX), Vec::new())?;
     let clips = object.clips.iter().map(|clip| without_shapes(&bare, clip).map(Arc::new));

@@ -81,7 +81,7 @@ impl Facts for Summary {
         let influences = counted(self.max_influences, "influence", "influences");
         text.title(&self.model, format!("{shapes}, at most {influences} per point"));
         for clip in &self.clips {
-            let errors = |rms: f64, max: f64| format!("{} rms, {} at most", measured(rms), measured(max));
+            let errors = |rms: f64, max: f64| format!("{} RMS, {} max", measured(rms), measured(max));
             let linear = errors(clip.linear_rms_error, clip.linear_max_error);
             let error = errors(clip.rms_error, clip.max_error);
             text.row(&clip.name, format!("error {error} (linear skin {linear})"));

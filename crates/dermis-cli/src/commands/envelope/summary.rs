@@ -152,7 +152,7 @@ impl Facts for Summary {
         if let Some(bones) = model.bones_per_point {
             text.row("influence", format!("{bones:.1} bones per point"));
         }
-        let errors = |rms: f64, max: f64| format!("{} rms, {} at most", measured(rms), measured(max));
+        let errors = |rms: f64, max: f64| format!("{} RMS, {} max", measured(rms), measured(max));
         text.row("error", errors(self.rms_error, self.max_error));
         text.row("linear skin", errors(self.linear_rms_error, self.linear_max_error));
         if let (Some(rms), Some(max)) = (model.rig_rms_error, model.rig_max_error) {

@@ -53,7 +53,7 @@ struct More {
     /// Write the training set to this .npz file, for --add in a later run
     #[arg(long, value_name = "FILE")]
     save_examples: Option<PathBuf>,
-    #[arg(long, value_name = "T", value_parser = non_negative, default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose nearby bone matrices differ by at most T in every entry")]
+    #[arg(long, value_name = "T", value_parser = non_negative, default_value_t = TrainOptions::default().duplicate_tolerance, help = "Average poses whose bone matrices, relative to a home bone, differ by at most T in every entry")]
     duplicate_tolerance: f64,
 }
 
@@ -77,7 +77,7 @@ struct InfluenceMaps {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
-    /// Set the regularization: 0 fits the examples as closely as possible, larger values are smoother [default: chosen by cross-validation]
+    /// Set the regularization: 0 fits the examples as closely as possible, larger values give smoother weights [default: chosen by cross-validation]
     #[arg(long, value_name = "S", value_parser = non_negative)]
     smoothness: Option<f64>,
     #[arg(long, value_name = "N", value_parser = count, conflicts_with = "smoothness", default_value_t = TrainOptions::default().blocks, help = "Divide the poses into N blocks for cross-validation")]
@@ -91,9 +91,9 @@ struct Learning {
     underlying: Underlying,
     #[arg(long, value_name = "N", value_parser = count, help = format!("Limit the number of bones per point, with --underlying best or auto [default: {}]", TrainOptions::default().linear_influences))]
     influences: Option<usize>,
-    /// Fade to the linear skin beyond the joint rotations of the examples
+    /// Extrapolate beyond the joint rotations of the examples instead of fading to the linear skin
     #[arg(long)]
-    fade: bool,
+    no_fade: bool,
 }
 
 /// The underlying linear skin.
@@ -150,7 +150,8 @@ fn training_set(args: &Args, job: &Job<'_>) -> Result<TrainingSet, Diagnostic> {
 
 impl Args {
     fn options(&self) -> Result<EnvelopeOptions, Diagnostic> {
-        let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences, fade } = self.learning;
+        let Learning { smoothness, blocks, retained_variance, cut_off, underlying, influences, no_fade } =
+            self.learning;
         let InfluenceMaps { widen, reach, max_bones, maps } = &self.influence;
         let is_found = matches!(maps, MapSource::Weights | MapSource::Automatic);
         let fits_skin = matches!(underlying, Underlying::Best | Underlying::Auto);
@@ -179,7 +180,7 @@ impl Args {
             },
             maps: maps.clone(),
             map_options: MapOptions { widen: *widen, reach, max_bones },
-            fade,
+            fade: !no_fade,
             precision: if self.half { Precision::Half } else { Precision::Single },
         })
     }

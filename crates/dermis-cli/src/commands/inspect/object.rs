@@ -55,10 +55,13 @@ fn write_mesh(object: &ObjectFacts, text: &mut Text) {
     if let Some(volume) = object.volume {
         row("volume", short(volume));
     }
-    for (label, count) in [("tetrahedra", object.tetrahedra), ("UV sets", object.uv_sets)] {
-        if count > 0 {
-            row(label, grouped(count));
-        }
+    let counts = [("tetrahedra", object.tetrahedra), ("UV sets", object.uv_sets), ("colour sets", object.color_sets)];
+    for (label, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        row(label, grouped(count));
+    }
+    if !object.levels.is_empty() {
+        let triangles: Vec<String> = object.levels.iter().map(|&count| grouped(count)).collect();
+        row("levels", format!("{} triangles", triangles.join(", ")));
     }
     if let (Some(frames), Some(fps)) = (object.frames, object.fps) {
         row("recorded", MotionFacts::new("", frames, fps).words());

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Set the size of the picture in pixels
     #[arg(long, value_name = "WxH", value_parser = picture_size, default_value = "1600x1200")]
     size: [usize; 2],
-    /// Colour surfaces by their materials, as clay, by their normals, by the weights of the joints, or by --heat
+    /// Colour surfaces by their materials, as clay, by their normals, by the weights of the joints, or by --heat [default: material, or heat if --heat is given]
     #[arg(long, value_name = "LOOK,…", value_delimiter = ',')]
     look: Vec<panels::LookName>,
     /// Show this quantity: error, volume, layers, weight:JOINT or attribute:NAME
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     /// Fill each panel with its shape instead of using the same scale for all
     #[arg(long)]
     fit_each: bool,
-    /// Set the backdrop: light, dark, transparent or #rrggbb
+    /// Set the background: light, dark, transparent or #rrggbb
     #[arg(long, value_name = "COLOR", default_value = "light", value_parser = backdrop)]
     background: Backdrop,
     #[command(flatten)]

@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
                                                           8 helper bones for a rig
   dermis skin walk.abc -o walk.fbx --engine unreal        limits and conventions of an engine
   dermis skin horse.abc --from horse.glb                  measure an asset against its sequence
-  dermis skin horse.abc --table                           Table 1 of the paper for this input
+  dermis skin horse.abc --table                           Table 1 of James & Twigg (2005) for this input
 
 The extension of the output selects the contents: glTF, USD, FBX and .npz files store the
 whole skin; all other formats store its posed frames.";
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Measure this asset against the inputs instead of fitting one; clips are matched by name, then by order
     #[arg(long, value_name = "ASSET", conflicts_with_all = ["table", "Bones", "Skinning"])]
     pub(super) from: Option<String>,
-    /// Compare the paper's variants with the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
+    /// Compare the method of James & Twigg (2005) with the refined fit: rigid and flexible bones, TSVD and NNLS weights, rank 0 and 10
     #[arg(long, conflicts_with_all = ["output", "rig", "bone_model", "weights", "tsvd_threshold", "negative_bound", "rank", "rank_error", "refine"])]
     pub(super) table: bool,
     #[command(flatten)]
@@ -103,11 +103,11 @@ pub(crate) struct Skinning {
     /// Add the fewest corrections that keep the distortion within PCT percent
     #[arg(long, value_name = "PCT", value_parser = positive)]
     pub(super) rank_error: Option<f64>,
-    #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("Limit the number of refinement iterations; 0 gives the paper's method [default: {}]", RefineOptions::default().max_iterations))]
+    #[arg(long, value_name = "N", value_parser = count_or_none, help = format!("Limit the number of refinement iterations; 0 gives the method of James & Twigg (2005) [default: {}]", RefineOptions::default().max_iterations))]
     pub(super) refine: Option<usize>,
     #[arg(long, value_name = "T", value_parser = non_negative, conflicts_with = "rig", help = format!("Stop when an iteration reduces the distortion by less than this fraction [default: {}]", RefineOptions::default().tolerance))]
     pub(super) tolerance: Option<f64>,
-    #[arg(long, value_name = "S", value_parser = non_negative, help = format!("Smooth the weights and the rest pose by this factor (unitless); 0 only minimizes the distortion [default: {DEFAULT_SMOOTHNESS}]"))]
+    #[arg(long, value_name = "S", value_parser = non_negative, help = format!("Smooth the weights and the rest pose by this factor (unitless); 0 minimizes only the distortion [default: {DEFAULT_SMOOTHNESS}]"))]
     pub(super) smoothness: Option<f64>,
     /// Keep the given rest pose instead of refining it
     #[arg(long, conflicts_with = "rig")]

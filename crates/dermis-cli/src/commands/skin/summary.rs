@@ -166,7 +166,7 @@ impl Facts for Summary {
         }
         text.row("largest error", format!("{} % of the diagonal", measured(self.max_error_percent)));
         let Degrees { geometric, skinned } = self.normal_error_degrees;
-        text.row("normals", format!("{skinned:.1}° rms as skinned, {geometric:.1}° of the surface"));
+        text.row("normals", format!("{skinned:.1}° RMS as skinned, {geometric:.1}° recomputed"));
         let islands = counted(self.islands, "island", "islands");
         let (parts, influences) = (self.parts_per_bone, self.mean_influences);
         text.row("weights", format!("{parts:.1} parts per bone, {islands}, {influences:.1} influences per point"));

@@ -114,10 +114,10 @@ impl Facts for Summary {
         text.row("elements", format!("{elements} of {all}, {:.1} CG iterations per step", m.cg_iterations));
         let (rms, max) = (1e3 * m.displacement_rms, 1e3 * m.displacement_max);
         let (still, still_max) = (1e3 * m.static_displacement_rms, 1e3 * m.static_displacement_max);
-        text.row("flesh", format!("{rms:.1} mm rms from the pose in motion, at most {max:.1} mm"));
-        text.row("", format!("{still:.1} mm rms settled in the first pose, at most {still_max:.1} mm"));
+        text.row("flesh", format!("{rms:.1} mm RMS from the pose in motion, {max:.1} mm max"));
+        text.row("", format!("{still:.1} mm RMS settled in the first pose, {still_max:.1} mm max"));
         let (last, most) = (counted(m.inverted_elements, "element", "elements"), m.max_inverted_elements);
-        text.row("", format!("{last} inverted in the last frame, at most {most} in a frame"));
+        text.row("", format!("{last} inverted in the last frame, at most {most} in any frame"));
     }
 }
 

@@ -46,7 +46,7 @@ enum MesherName {
     BuiltIn,
     /// Cover the skin, which can be open or self-intersecting, with lattice cells
     Lattice,
-    /// Run the external program `TetGen`, which must be installed
+    /// Run the external program tetgen, which must be installed
     Tetgen,
 }
 

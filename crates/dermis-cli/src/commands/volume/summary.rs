@@ -72,7 +72,7 @@ impl Facts for Summary {
         for ShapeFacts { name, count, clips } in &self.shapes {
             text.title(name, counted(*count, "corrective shape", "corrective shapes"));
             for clip in clips {
-                let errors = |rms: f64, max: f64| format!("{} rms, {} at most", short(rms), short(max));
+                let errors = |rms: f64, max: f64| format!("{} RMS, {} max", short(rms), short(max));
                 let linear = errors(clip.linear_rms_error, clip.linear_max_error);
                 text.row(
                     &clip.name,

@@ -23,6 +23,7 @@ pub(super) enum MapFormat {
 /// Writes a map per frame, and the mesh if its UVs were generated.
 pub(super) fn write_maps(
     args: &Args,
+    output: &Output,
     format: MapFormat,
     cloth: &WrinkledCloth,
     job: &mut Job<'_>,
@@ -33,10 +34,9 @@ pub(super) fn write_maps(
     };
     let maps = cloth.height_maps(args.map_size.unwrap_or(MAP_SIZE))?;
     job.notes.extend(maps.notes.iter().cloned());
-    let Output { output, .. } = &args.output;
     let coarse = args.coarsen.map(|_| cloth.coarse());
-    let written =
-        job.stoppable(|watch| write_height_maps(output, &maps, coarse, format, &args.output.options(), watch))?;
-    job.has_written(output, written);
+    let target = &output.output;
+    let written = job.stoppable(|watch| write_height_maps(target, &maps, coarse, format, &output.options(), watch))?;
+    job.has_written(target, written);
     Ok(())
 }

@@ -13,7 +13,8 @@ pub(super) struct Summary {
     pub(super) input: String,
     pub(super) name: String,
     pub(super) frames: usize,
-    pub(super) min_radius: f32,
+    /// `None` for learned folds.
+    pub(super) min_radius: Option<f32>,
     /// Height of white in a PNG map; black is its negative, grey is 0.
     pub(super) map_height: f32,
     pub(super) triangles_before: usize,

@@ -191,7 +191,9 @@ pub enum SubjectError {
         amplitude_mm: f64,
     },
     /// The scans do not have the size of the body.
-    #[error("the scan '{scan}' has a size of {found:.3} m, but the body {expected:.3} m: unit or subject differ")]
+    #[error(
+        "the scan '{scan}' has a size of {found:.3} m, but the body {expected:.3} m: check the unit and the subject"
+    )]
     Size {
         /// Name of the scan.
         scan: String,
@@ -202,8 +204,8 @@ pub enum SubjectError {
     },
     /// The scans do not have the shape of the body.
     #[error(
-        "rigid parts of the scans are {rms_mm:.0} mm from the fitted body, more than {max_mm:.0} mm: another subject, \
-         sex or template"
+        "rigid parts of the scans are {rms_mm:.0} mm from the fitted body, more than {max_mm:.0} mm: \
+         check the subject, sex and template"
     )]
     Shape {
         /// Median distance in millimetres.
@@ -391,8 +393,8 @@ impl Work<'_> {
         (self.checkpoint)(&self.state);
     }
 
-    /// Scales the depth of the layer to the smallest deviation of the simulation. Its boundary is sharp, so that the nodes
-    /// of coarse tetrahedra shift it.
+    /// Scales the depth of the layer to the smallest deviation of the simulation. Its sharp boundary runs along nodes of
+    /// coarse tetrahedra, which shifts it.
     fn scale_depth(&mut self, flesh: &Flesh) -> Result<Flesh, SubjectError> {
         let mut best = (f64::INFINITY, flesh.clone());
         for (index, factor) in DEPTH_FACTORS.into_iter().enumerate() {

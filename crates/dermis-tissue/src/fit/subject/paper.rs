@@ -1,7 +1,7 @@
 //! The method of the paper: Algorithms 1 and 2 (Kim et al. 2017, §5.2–5.5).
 //!
 //! Algorithm 1 alternates between the layer field, the rest shape, the moduli at representative points, and a grid search
-//! of damping and Poisson's ratio. Notation: `d|S` is `thickness`, η [`LAYER_STEP`], ε₁ and ε₂ [`ERROR_M`] and
+//! for damping and Poisson's ratio. Notation: `d|S` is `thickness`, η [`LAYER_STEP`], ε₁ and ε₂ [`ERROR_M`] and
 //! [`CHANGE_M`], `C_i` `clusters`, γ [`GAIN_PA_PER_M`].
 //!
 //! Deviations: the initialization sweep runs in the first iteration only, because later ones would discard the moduli
@@ -52,7 +52,7 @@ pub enum CurveStep {
     Initialization,
     /// One step of the update rule.
     Update,
-    /// Grid search of damping and Poisson's ratio.
+    /// Grid search for damping and Poisson's ratio.
     Search,
 }
 
@@ -303,7 +303,7 @@ impl Work<'_> {
         Ok(flesh)
     }
 
-    /// Grid search of damping and Poisson's ratio; also returns the deviation.
+    /// Grid search for damping and Poisson's ratio; also returns the deviation.
     fn search(&mut self, flesh: Flesh, iteration: usize, moduli: &[f64]) -> Result<(Flesh, f64), SubjectError> {
         let dampings = grid(DAMPINGS).map(|c| (Some(rate_of(c)), None));
         let poissons = grid(POISSONS).map(|nu| (None, Some(nu as f32)));
@@ -311,7 +311,7 @@ impl Work<'_> {
         self.body.set_flesh(flesh.clone())?;
         let mut best = (self.training.measure(&self.body), flesh);
         for (index, &(rate, nu)) in tried.iter().enumerate() {
-            report(self.progress, "search of damping and Poisson's ratio", index, tried.len())?;
+            report(self.progress, "search for damping and Poisson's ratio", index, tried.len())?;
             let mut next = best.1.clone();
             next.damping_rate_per_s = rate.unwrap_or(next.damping_rate_per_s);
             next.poisson_ratio = nu.unwrap_or(next.poisson_ratio);
