@@ -41,7 +41,7 @@ function useTheme(viewer: Viewer, name: "dark" | "light"): void {
 /** Button that opens files like a drop. */
 function openButton(scene: SceneInfo): HTMLButtonElement {
   const accept = scene.droppable.map((extension) => `.${extension}`).join();
-  const input = el("input", { type: "file", multiple: true, accept, hidden: true });
+  const input = el("input", { type: "file", multiple: true, accept, hidden: true, ariaLabel: "Files to add" });
   input.dataset["role"] = "files";
   input.onchange = () => {
     const data = new DataTransfer();
