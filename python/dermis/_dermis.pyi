@@ -717,8 +717,8 @@ def simulate(
 ) -> Simulation:
     """Simulate the flesh of a body in one of its clips. Frames are simulated when they are read or saved.
 
-    `settle` is the time to settle before the first frame, in seconds; `substeps` the number of steps per frame; `betas` are the
-    shape coefficients of the body.
+    `settle` is the time to settle before the first frame, in seconds; `substeps` the number of steps per frame; `betas`
+    are the shape coefficients of the body.
 
     >>> for points in dermis.simulate(body, clip=body.clips[0], settle=0.05):
     ...     break
