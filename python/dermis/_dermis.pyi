@@ -411,7 +411,7 @@ def fit_skin(
     the rotation tolerance of mean shift, which selects the number of bones by default. `rank` is the number of
     corrections; `rank_error` selects the fewest corrections within this distortion, in percent. `influences` is the
     maximum number of bones per point. `bone_model` is "rigid", "scaled" or "flexible"; `skeleton` is "fixed" or "free".
-    `refine` is the maximum number of iterations of the refinement, and `smoothness` that of its weights. `progress` is
+    `refine` is the maximum number of refinement iterations; a larger `smoothness` gives smoother weights. `progress` is
     True for a progress bar, or a function of (stage, done, total) that returns False to stop with the best result so
     far.
 
@@ -630,7 +630,7 @@ def bake_light(
     force: bool = False,
     progress: _Progress = None,
 ) -> Model:
-    """Precompute the lighting of a model: its colours are multiplied by the ambient light.
+    """Precompute the lighting of a model: its colours are multiplied by the ambient occlusion.
 
     `method` is "svd" or "nmf"; `ground` is "lowest", "none" or a height. The reduced transfer is written to the archive
     `transfer`.
@@ -717,8 +717,8 @@ def simulate(
 ) -> Simulation:
     """Simulate the flesh of a body in one of its clips. Frames are simulated when they are read or saved.
 
-    `settle` is the time before the first frame, in seconds; `substeps` the number of steps per frame; `betas` are the
-    shape coefficients of the body.
+    `settle` is the time to settle before the first frame, in seconds; `substeps` the number of steps per frame; `betas`
+    are the shape coefficients of the body.
 
     >>> for points in dermis.simulate(body, clip=body.clips[0], settle=0.05):
     ...     break

@@ -6,11 +6,11 @@
 //! (after `DeCoro` & Rusinkiewicz 2005). The weights are interpolated between the ends of the edge, at the location of p
 //! along it.
 //!
-//! Seams and boundaries contribute planes through their edges, orthogonal to the triangles. A weak spring to the collapsed
-//! points keeps the system regular on flat regions. A collapse is rejected if it changes the topology (link condition) or
-//! flips a triangle in any pose. A collapse that moves a corner of seams, or a point of a seam away from it, keeps the
-//! texture coordinates of the charts without an edge to the new point; it is used if it saves [`LEAVE_SEAM`] times more. Ties are resolved in favour of the lowest point indices, so the result
-//! is deterministic.
+//! Seams and boundaries contribute planes through their edges, orthogonal to the triangles. A weak spring to the
+//! collapsed points keeps the system regular on flat regions. A collapse is rejected if it changes the topology (link
+//! condition) or flips a triangle in any pose. A collapse that moves a corner of seams, or a point of a seam away from
+//! it, keeps the texture coordinates of the charts without an edge to the new point; its cost is multiplied by
+//! [`LEAVE_SEAM`]. Ties are resolved in favour of the lowest point indices, so the result is deterministic.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -25,6 +25,7 @@ const MARGIN_KEY: &str = "range_margin";
 const LOSSES_KEY: &str = "range_volume_losses";
 /// Smallest margin of the box: a fraction of its size, and a minimum in radians.
 const MARGIN: f64 = 0.1;
+const MIN_MARGIN: f64 = 2.0 * std::f64::consts::PI / 180.0;
 /// Margin relative to the distance at which multi-weights were better than the linear skin in the cross-validation.
 const TRUST: f64 = 2.0;
 /// Largest margin, as a fraction of the size of the box.
@@ -33,9 +34,8 @@ const MAX_MARGIN: f64 = 0.6;
 const VOLUME_ROUNDS: usize = 8;
 /// Loss of volume, relative to the volume at rest, that is always allowed.
 const LOSS_TOLERANCE: f64 = 1e-3;
-const MIN_MARGIN: f64 = 2.0 * std::f64::consts::PI / 180.0;
-/// Distance beyond the margin at which multi-weights have faded completely: a fraction of the size of the box, and a
-/// minimum in radians.
+/// Distance beyond the margin at which multi-weights have faded completely: a fraction of the size of the box, plus
+/// an angle in radians.
 const FADE: f64 = 0.1;
 const MIN_FADE: f64 = 4.0 * std::f64::consts::PI / 180.0;
 /// Passes that smooth the fading over the surface.

@@ -1,11 +1,11 @@
 //! Batches: many commands on many inputs, described by a job file in TOML.
 //!
-//! [`read_batch`] parses the file and expands patterns and matrices to [`Job`]s. A job depends on the jobs that it names
-//! and on those whose outputs it reads. [`run_batch_with`] runs the jobs on all cores within a budget of memory. An
+//! [`read_batch`] parses the file and expands patterns and matrices to [`Job`]s. A job depends on the jobs that it
+//! names and on those whose outputs it reads. [`run_batch_with`] runs the jobs on all cores, within a memory budget. An
 //! [`Executor`] runs one job; the command line starts a process for each, so that a crash affects no other job. Each
-//! result is stored as a record ([`record`]) with hashes of all files that the job read and wrote. A job whose record is
-//! current is not run again. Tables of the results ([`tables`]) contain no times, so that they are the same bytes for
-//! any order of the jobs and any number of machines.
+//! result is stored as a record ([`record`]) with hashes of all files that the job read and wrote. A job whose record
+//! is current is not run again. Tables of the results ([`tables`]) contain no times, so they are the same bytes for any
+//! order of the jobs and any number of machines.
 
 mod expand;
 mod file;

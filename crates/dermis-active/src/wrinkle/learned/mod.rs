@@ -4,8 +4,8 @@
 //! (`train`). The shape consists of the positions of the nearest control points, in the rotated frame of the point; the
 //! control points are those of the coarse cloth of the training. The displacement is relative to the coarse cloth after
 //! a relaxation that restores the learned lengths of the fine cloth (`lengths`), which resolves most of the lost length
-//! without knowledge of the folds. A shorter relaxation follows. Coarse cloths with other triangles are supported: both
-//! cloths are related by their rest shapes (`binding`).
+//! without knowledge of the folds. A longer and softer relaxation follows. Coarse cloths with other triangles are
+//! supported: both cloths are related by their rest shapes (`binding`).
 //!
 //! Related: Kavan et al. 2011 learn one linear map from coarse to fine cloth. Learning the remainder of a nonlinear
 //! relaxation, and relaxing the result, reduces the error by a further fifth (`docs/algorithms/wrinkle.md`).

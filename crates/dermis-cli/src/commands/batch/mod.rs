@@ -23,7 +23,7 @@ use crate::parse::memory;
 
 const EXAMPLES: &str = "Examples:
   dermis batch jobs.toml
-      run all jobs of the file that have no current result
+      run all jobs of the file whose results are not up to date
   dermis batch jobs.toml --plan
       list the jobs and their state
   dermis batch jobs.toml --only fit --force
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Limit the memory of all running jobs, in bytes; accepts the suffixes K, M, G and T [default: that of the file, or 80 % of the available memory]
     #[arg(long, value_name = "BYTES", value_parser = memory)]
     memory: Option<u64>,
-    /// Run jobs again that have a current result, and replace existing outputs
+    /// Run jobs even if their results are up to date, and replace existing outputs
     #[arg(long)]
     force: bool,
 }
