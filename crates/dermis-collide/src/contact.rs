@@ -40,23 +40,18 @@ pub fn contacts(first: &mut PosedTree<'_>, second: &mut PosedTree<'_>, found: &m
 }
 
 fn leaves(first: &mut PosedTree<'_>, a: u32, second: &mut PosedTree<'_>, b: u32, found: &mut Vec<Contact>) {
-    for one in first.leaf(a) {
-        let corners = first.triangle(one);
-        for other in second.leaf(b) {
-            let others = second.triangle(other);
-            if !boxes_meet(&corners, &others) {
-                continue;
-            }
-            if let Some(overlap) = overlap(&corners, &others) {
-                let point = middle(&corners, &others);
-                found.push(Contact { triangles: [one, other], point, normal: overlap.normal, depth: overlap.depth });
+    let (bounds_a, ones) = first.posed_leaf(a);
+    let (bounds_b, others) = second.posed_leaf(b);
+    if !bounds_a.meets(&bounds_b) {
+        return;
+    }
+    for one in ones.iter().filter(|one| one.bounds.meets(&bounds_b)) {
+        for other in others.iter().filter(|other| one.bounds.meets(&other.bounds)) {
+            if let Some(overlap) = overlap(&one.corners, &other.corners) {
+                let point = middle(&one.corners, &other.corners);
+                let triangles = [one.triangle, other.triangle];
+                found.push(Contact { triangles, point, normal: overlap.normal, depth: overlap.depth });
             }
         }
     }
-}
-
-fn boxes_meet(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
-    let low = |t: &[DVec3; 3]| t[0].min(t[1]).min(t[2]);
-    let high = |t: &[DVec3; 3]| t[0].max(t[1]).max(t[2]);
-    low(a).cmple(high(b)).all() && low(b).cmple(high(a)).all()
 }

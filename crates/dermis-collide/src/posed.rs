@@ -40,6 +40,34 @@ pub struct SurfaceContact {
     pub depth: f64,
 }
 
+/// An axis-aligned box.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    low: DVec3,
+    high: DVec3,
+}
+
+impl Bounds {
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.low.cmple(other.high).all() && other.low.cmple(self.high).all()
+    }
+}
+
+/// A posed triangle of a leaf.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeafTriangle {
+    pub(crate) triangle: u32,
+    pub(crate) corners: [DVec3; 3],
+    pub(crate) bounds: Bounds,
+}
+
+/// A leaf whose triangles are posed: those from `first` in the list of all posed leaves.
+#[derive(Debug, Clone, Copy)]
+struct PosedLeaf {
+    first: usize,
+    bounds: Bounds,
+}
+
 /// A [`DeformationTree`] in a pose.
 #[derive(Debug, Clone)]
 pub struct PosedTree<'a> {
@@ -55,6 +83,10 @@ pub struct PosedTree<'a> {
     spheres: Vec<(u32, Sphere)>,
     points: Vec<(u32, DVec3)>,
     tops: Vec<Sphere>,
+    /// Number of the pose and index in `leaves` of each node.
+    leaf_of_node: Vec<(u32, u32)>,
+    leaves: Vec<PosedLeaf>,
+    leaf_triangles: Vec<LeafTriangle>,
     evaluated: usize,
 }
 
@@ -69,6 +101,9 @@ impl<'a> PosedTree<'a> {
             spheres: vec![(0, Sphere::default()); tree.nodes.len()],
             points: vec![(0, DVec3::ZERO); tree.points.len()],
             tops: vec![Sphere::default(); tree.tops.len()],
+            leaf_of_node: vec![(0, 0); tree.nodes.len()],
+            leaves: Vec::new(),
+            leaf_triangles: Vec::new(),
             evaluated: 0,
             tree,
         };
@@ -99,8 +134,11 @@ impl<'a> PosedTree<'a> {
         if self.stamp == 0 {
             self.spheres.fill((0, Sphere::default()));
             self.points.fill((0, DVec3::ZERO));
+            self.leaf_of_node.fill((0, 0));
             self.stamp = 1;
         }
+        self.leaves.clear();
+        self.leaf_triangles.clear();
         self.evaluated = 0;
         self.merge_regions();
         Ok(())
@@ -181,6 +219,27 @@ impl<'a> PosedTree<'a> {
     pub(crate) fn leaf(&self, node: u32) -> impl Iterator<Item = u32> + use<'a> {
         let [first, last] = self.tree.nodes[node as usize].triangles;
         self.tree.order[first as usize..last as usize].iter().copied()
+    }
+
+    /// Posed triangles of a leaf and the box around them.
+    pub(crate) fn posed_leaf(&mut self, node: u32) -> (Bounds, &[LeafTriangle]) {
+        let [start, end] = self.tree.nodes[node as usize].triangles;
+        let (stamp, mut slot) = self.leaf_of_node[node as usize];
+        if stamp != self.stamp {
+            slot = self.leaves.len() as u32;
+            self.leaf_of_node[node as usize] = (self.stamp, slot);
+            let first = self.leaf_triangles.len();
+            let mut all = Bounds { low: DVec3::MAX, high: DVec3::MIN };
+            for triangle in self.leaf(node) {
+                let corners @ [a, b, c] = self.triangle(triangle);
+                let bounds = Bounds { low: a.min(b).min(c), high: a.max(b).max(c) };
+                all = Bounds { low: all.low.min(bounds.low), high: all.high.max(bounds.high) };
+                self.leaf_triangles.push(LeafTriangle { triangle, corners, bounds });
+            }
+            self.leaves.push(PosedLeaf { first, bounds: all });
+        }
+        let PosedLeaf { first, bounds } = self.leaves[slot as usize];
+        (bounds, &self.leaf_triangles[first..first + (end - start) as usize])
     }
 
     /// Sphere of a node.

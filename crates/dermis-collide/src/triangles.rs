@@ -23,46 +23,65 @@ pub(crate) fn overlap(a: &[DVec3; 3], b: &[DVec3; 3]) -> Option<Overlap> {
     let edges = |t: &[DVec3; 3]| [t[1] - t[0], t[2] - t[1], t[0] - t[2]];
     let (of_a, of_b) = (edges(a), edges(b));
     let (normal_a, normal_b) = (of_a[0].cross(of_a[1]), of_b[0].cross(of_b[1]));
-    let mut best = Overlap { normal: DVec3::Y, depth: f64::INFINITY };
-    let mut test = |axis: DVec3, scale: f64| {
-        let length = axis.length();
-        if length <= PARALLEL * scale {
+    let (squares_a, squares_b) = (of_a.map(DVec3::length_squared), of_b.map(DVec3::length_squared));
+    let mut best = Shortest { axis: DVec3::Y, square: f64::INFINITY };
+    if !best.test(a, b, normal_a, squares_a[0] * squares_a[1])
+        || !best.test(a, b, normal_b, squares_b[0] * squares_b[1])
+    {
+        return None;
+    }
+    for (x, square_x) in of_a.into_iter().zip(squares_a) {
+        for (y, square_y) in of_b.into_iter().zip(squares_b) {
+            if !best.test(a, b, x.cross(y), square_x * square_y) {
+                return None;
+            }
+        }
+    }
+    let (normal_square_a, normal_square_b) = (normal_a.length_squared(), normal_b.length_squared());
+    if normal_a.cross(normal_b).length_squared() <= PARALLEL * normal_square_a * normal_square_b {
+        for (normal, normal_square, edges, squares) in
+            [(normal_a, normal_square_a, of_a, squares_a), (normal_b, normal_square_b, of_b, squares_b)]
+        {
+            for (edge, square) in edges.into_iter().zip(squares) {
+                if !best.test(a, b, normal.cross(edge), normal_square * square) {
+                    return None;
+                }
+            }
+        }
+    }
+    best.square.is_finite().then(|| Overlap { normal: best.axis.normalize_or(DVec3::Y), depth: best.square.sqrt() })
+}
+
+/// Axis with the smallest overlap so far. Axes are normalized only at the end: most pairs are disjoint.
+struct Shortest {
+    axis: DVec3,
+    /// Square of the overlap along the unit axis.
+    square: f64,
+}
+
+impl Shortest {
+    /// Returns false if the projections of the triangles onto `axis` are disjoint. An axis whose square is close to 0,
+    /// relative to `scale`, is ignored.
+    fn test(&mut self, a: &[DVec3; 3], b: &[DVec3; 3], axis: DVec3, scale: f64) -> bool {
+        let length_squared = axis.length_squared();
+        if length_squared <= PARALLEL * PARALLEL * scale {
             return true;
         }
-        let axis = axis / length;
         let [from, to] = [a, b].map(|t| {
             let along = t.map(|corner| corner.dot(axis));
             (along[0].min(along[1]).min(along[2]), along[0].max(along[1]).max(along[2]))
         });
         let (up, down) = (to.1 - from.0, from.1 - to.0);
         let depth = up.min(down);
-        if depth < best.depth {
-            best = Overlap { normal: if up <= down { axis } else { -axis }, depth };
+        if depth < 0.0 {
+            return false;
         }
-        depth >= 0.0
-    };
-    let scale_a = of_a[0].length() * of_a[1].length();
-    let scale_b = of_b[0].length() * of_b[1].length();
-    if !test(normal_a, scale_a) || !test(normal_b, scale_b) {
-        return None;
-    }
-    for x in of_a {
-        for y in of_b {
-            if !test(x.cross(y), x.length() * y.length()) {
-                return None;
-            }
+        let square = depth * depth / length_squared;
+        if square < self.square {
+            *self = Self { axis: if up <= down { axis } else { -axis }, square };
         }
+        true
     }
-    if normal_a.cross(normal_b).length() <= PARALLEL.sqrt() * normal_a.length() * normal_b.length() {
-        for (normal, edges) in [(normal_a, of_a), (normal_b, of_b)] {
-            for edge in edges {
-                if !test(normal.cross(edge), normal.length() * edge.length()) {
-                    return None;
-                }
-            }
-        }
-    }
-    best.depth.is_finite().then_some(best)
 }
 
 /// Middle of the intersection of two triangles that overlap: the mean of the points at which edges of one cross the

@@ -2,19 +2,22 @@
 //!
 //! All rays of a direction are parallel. Projected onto the plane perpendicular to the direction, a ray is a point, and
 //! a triangle is still a triangle. Triangles are sorted into the cells of a grid in this plane, and a ray is tested
-//! against those of its cell that reach beyond its origin. Unlike a bounding volume hierarchy, the grid is not
-//! traversed. It is built in one pass over the triangles, which is worthwhile if there are about as many rays as
-//! triangles. Rays of the opposite direction have the same projection and use the same grid.
+//! against those of its cell that reach beyond its origin. Columns and rows are narrow where many triangles are: small
+//! triangles of a character on a wide floor would otherwise share a few cells. Unlike a bounding volume hierarchy, the
+//! grid is not traversed. It is built in two passes over the triangles, which is worthwhile if there are about as many
+//! rays as triangles. Rays of the opposite direction have the same projection and use the same grid.
 
 use glam::Vec3;
 
 /// Mean number of triangles per cell: with smaller cells the grid takes longer to fill, with larger cells rays take
 /// longer.
 const TRIANGLES_PER_CELL: f64 = 4.0;
-/// End of the entries of a cell.
-const NONE: u32 = u32::MAX;
 /// Maximum number of cells along an axis.
 const MAX_CELLS: usize = 1024;
+/// Number of intervals along an axis, of which columns and rows consist.
+const INTERVALS: usize = 2048;
+/// Fraction of the columns and rows that have equal widths; the others follow the density of the triangles.
+const EVEN_FRACTION: f64 = 0.1;
 
 /// Direction of a ray relative to the direction of its grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,24 +29,34 @@ pub(crate) enum Heading {
 /// Grid in the plane perpendicular to a direction. Its memory is reused for the next direction.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
-    low: [f32; 2],
-    scale: [f32; 2],
-    cells: [usize; 2],
-    /// Last entry of each cell.
-    heads: Vec<u32>,
-    /// Triangles of the cells.
+    axes: [Axis; 2],
+    /// First entry of each cell, and the number of entries.
+    starts: Vec<u32>,
+    /// Triangles, cell by cell.
     entries: Vec<Entry>,
     /// Coordinates of each point: two in the plane, one along the direction.
     points: Vec<[f32; 3]>,
     flat: Vec<Flat>,
+    /// First and last column and row of each triangle.
+    covers: Vec<[[u16; 2]; 2]>,
+}
+
+/// Division of an axis of the plane into columns or rows.
+#[derive(Debug, Default)]
+struct Axis {
+    low: f32,
+    /// Intervals per unit of length.
+    scale: f32,
+    /// Number of columns or rows.
+    count: usize,
+    /// Column or row of each interval, ascending.
+    cells: Vec<u16>,
 }
 
 /// A triangle of a cell.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     triangle: u32,
-    /// The entry before this one in its cell.
-    before: u32,
     /// Lowest and highest corner.
     heights: [f32; 2],
 }
@@ -55,6 +68,8 @@ struct Flat {
     v: [f32; 2],
     w: [f32; 2],
     rise: [f32; 2],
+    /// Lowest and highest corner.
+    heights: [f32; 2],
 }
 
 impl Grid {
@@ -70,41 +85,49 @@ impl Grid {
                 high[axis] = high[axis].max(point[axis]);
             }
         }
-        let size = [0, 1].map(|axis| f64::from(high[axis] - low[axis]).max(1e-30));
-        let count = triangles.len() as f64 / TRIANGLES_PER_CELL;
-        let cell = (size[0] * size[1] / count.max(1.0)).sqrt();
-        self.low = low;
-        self.cells = size.map(|size| ((size / cell).ceil() as usize).clamp(1, MAX_CELLS));
-        self.scale = [0, 1].map(|axis| (self.cells[axis] as f64 * (1.0 - 1e-6) / size[axis]) as f32);
         self.flat.clear();
         self.flat.extend(triangles.iter().map(|triangle| Flat::new(triangle.map(|p| self.points[p as usize]))));
+        let count = (triangles.len() as f64 / TRIANGLES_PER_CELL).sqrt().ceil() as usize;
+        let count = count.clamp(1, MAX_CELLS);
+        for (axis, division) in self.axes.iter_mut().enumerate() {
+            division.divide(low[axis], high[axis], count, self.flat.iter().map(|flat| flat.origin[axis]));
+        }
         self.sort(triangles);
     }
 
+    /// Counting sort of the triangles by cell.
     fn sort(&mut self, triangles: &[[u32; 3]]) {
-        self.heads.clear();
-        self.heads.resize(self.cells[0] * self.cells[1], NONE);
-        self.entries.clear();
-        for (index, triangle) in triangles.iter().enumerate() {
+        let columns = self.axes[0].count;
+        self.starts.clear();
+        self.starts.resize(columns * self.axes[1].count + 1, 0);
+        self.covers.clear();
+        for triangle in triangles {
             let corners = triangle.map(|point| self.points[point as usize]);
-            let [low, high] = [f32::min, f32::max].map(|extreme| {
-                [0, 1, 2].map(|axis| extreme(extreme(corners[0][axis], corners[1][axis]), corners[2][axis]))
+            let cover @ [x, y] = [0, 1].map(|axis| {
+                let along = corners.map(|corner| corner[axis]);
+                let ends = [along[0].min(along[1]).min(along[2]), along[0].max(along[1]).max(along[2])];
+                ends.map(|end| self.axes[axis].cell_of(end))
             });
-            let (first, last) = (self.cell_of(low), self.cell_of(high));
-            for y in first[1]..=last[1] {
-                for head in &mut self.heads[y * self.cells[0] + first[0]..=y * self.cells[0] + last[0]] {
-                    self.entries.push(Entry { triangle: index as u32, before: *head, heights: [low[2], high[2]] });
-                    *head = self.entries.len() as u32 - 1;
-                }
-            }
+            self.covers.push(cover);
+            for_rows(x, y, columns, |cells| self.starts[cells].iter_mut().for_each(|count| *count += 1));
         }
-    }
-
-    /// Column and row of the cell that contains a point.
-    fn cell_of(&self, point: [f32; 3]) -> [usize; 2] {
-        [0, 1].map(|axis| {
-            (((point[axis] - self.low[axis]) * self.scale[axis]).max(0.0) as usize).min(self.cells[axis] - 1)
-        })
+        // Ends of the cells, which the second pass moves down to their starts.
+        let mut end = 0;
+        for count in &mut self.starts {
+            end += *count;
+            *count = end;
+        }
+        self.entries.clear();
+        self.entries.resize(end as usize, Entry::default());
+        for (index, (&[x, y], flat)) in self.covers.iter().zip(&self.flat).enumerate() {
+            let entry = Entry { triangle: index as u32, heights: flat.heights };
+            for_rows(x, y, columns, |cells| {
+                for start in &mut self.starts[cells] {
+                    *start -= 1;
+                    self.entries[*start as usize] = entry;
+                }
+            });
+        }
     }
 
     /// Returns true if no triangle lies beyond point `point` by more than `gap`, along the direction of the grid or
@@ -126,21 +149,54 @@ impl Grid {
         beyond: impl Fn(f32, f32) -> bool,
     ) -> bool {
         let at = self.points[point as usize];
-        let (limit, [column, row]) = (at[2] + offset, self.cell_of(at));
-        let mut next = self.heads[row * self.cells[0] + column];
-        while next != NONE {
-            let entry = self.entries[next as usize];
-            if reaches(entry.heights, limit)
-                && self.flat[entry.triangle as usize]
-                    .height_at(at[0], at[1])
-                    .is_some_and(|height| beyond(height, limit))
-                && !triangles[entry.triangle as usize].contains(&point)
-            {
-                return false;
-            }
-            next = entry.before;
-        }
-        true
+        let limit = at[2] + offset;
+        let [column, row] = [0, 1].map(|axis| usize::from(self.axes[axis].cell_of(at[axis])));
+        let cell = row * self.axes[0].count + column;
+        let entries = &self.entries[self.starts[cell] as usize..self.starts[cell + 1] as usize];
+        !entries.iter().any(|entry| {
+            let triangle = entry.triangle as usize;
+            reaches(entry.heights, limit)
+                && self.flat[triangle].height_at(at[0], at[1]).is_some_and(|height| beyond(height, limit))
+                && !triangles[triangle].contains(&point)
+        })
+    }
+}
+
+/// Calls `visit` with the cells of each row that a triangle covers.
+fn for_rows(x: [u16; 2], y: [u16; 2], columns: usize, mut visit: impl FnMut(std::ops::RangeInclusive<usize>)) {
+    for row in y[0]..=y[1] {
+        let first = usize::from(row) * columns;
+        visit(first + usize::from(x[0])..=first + usize::from(x[1]));
+    }
+}
+
+impl Axis {
+    /// Divides the range from `low` to `high` into `count` cells with about equal numbers of triangles, which are at
+    /// `values`; a fraction of the cells is spread evenly.
+    fn divide(&mut self, low: f32, high: f32, count: usize, values: impl ExactSizeIterator<Item = f32>) {
+        self.low = low;
+        self.scale = (INTERVALS as f64 * (1.0 - 1e-6) / f64::from(high - low).max(1e-30)) as f32;
+        self.count = count;
+        let total = values.len().max(1) as f64;
+        let mut triangles = [0_u32; INTERVALS];
+        values.for_each(|value| triangles[self.interval_of(value)] += 1);
+        self.cells.clear();
+        let mut before = 0_u32;
+        self.cells.extend(triangles.iter().enumerate().map(|(interval, own)| {
+            let even = interval as f64 / INTERVALS as f64;
+            let position = EVEN_FRACTION * even + (1.0 - EVEN_FRACTION) * f64::from(before) / total;
+            before += own;
+            ((position * count as f64) as usize).min(count - 1) as u16
+        }));
+    }
+
+    fn interval_of(&self, value: f32) -> usize {
+        (((value - self.low) * self.scale).max(0.0) as usize).min(INTERVALS - 1)
+    }
+
+    /// Column or row of a coordinate.
+    fn cell_of(&self, value: f32) -> u16 {
+        self.cells[self.interval_of(value)]
     }
 }
 
@@ -152,7 +208,8 @@ impl Flat {
         let inverse = 1.0 / area;
         let (v, w) = ([ac[1] * inverse, -ac[0] * inverse], [-ab[1] * inverse, ab[0] * inverse]);
         let rise = [0, 1].map(|axis| v[axis] * (b[2] - a[2]) + w[axis] * (c[2] - a[2]));
-        Self { origin: a, v, w, rise }
+        let heights = [a[2].min(b[2]).min(c[2]), a[2].max(b[2]).max(c[2])];
+        Self { origin: a, v, w, rise, heights }
     }
 
     /// Height of the triangle at a point of the plane; `None` outside of the triangle.
